@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# Warnings are errors on our own targets only; libraries come in as system includes.
+set(PLUMB_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  list(APPEND PLUMB_WARNINGS -Wthread-safety)
+endif()
