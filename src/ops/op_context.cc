@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/op_context.h"
+
+namespace plumb {
+namespace {
+
+// Debug builds check each call; a release call trusts the plan, which was validated on the meta
+// back end.
+template <class Args>
+void run(void (*op)(const Args&, Stream&), const Args& args, Stream& stream) {
+#ifndef NDEBUG
+  const Status status = validate(args);
+  PLUMB_CHECK(status.ok(), status.message());
+#endif
+  op(args, stream);
+}
+
+}  // namespace
+
+Tensor OpContext::embedding(const Tensor& ids, const Weight& weight, float scale) {
+  const Tensor y = workspace_.allocate(DType::kF32, {ids.dim(0), weight.cols()});
+  run(ops_.embedding, Embedding{ids, &weight, y, scale}, stream_);
+  return y;
+}
+
+Tensor OpContext::rms_norm(const Tensor& x, const Tensor& weight, float eps) {
+  const Tensor y = workspace_.allocate(DType::kF32, {x.dim(0), x.dim(1)});
+  run(ops_.rms_norm, RmsNorm{x, weight, y, eps}, stream_);
+  return y;
+}
+
+void OpContext::rms_norm_in_place(const Tensor& x, const Tensor& weight, float eps) {
+  run(ops_.rms_norm, RmsNorm{x, weight, x, eps}, stream_);
+}
+
+Tensor OpContext::add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight,
+                               float eps) {
+  const Tensor y = workspace_.allocate(DType::kF32, {x.dim(0), x.dim(1)});
+  run(ops_.add_rms_norm, AddRmsNorm{x, residual, weight, y, eps}, stream_);
+  return y;
+}
+
+Tensor OpContext::linear(const Tensor& x, const Weight& weight, const Tensor& bias) {
+  LinearOutput output{&weight, {}, bias, false};
+  linear_many(x, {&output, 1});
+  return output.y;
+}
+
+void OpContext::linear_add(const Tensor& x, const Weight& weight, const Tensor& y) {
+  const Workspace::Mark mark(workspace_);
+  const Tensor scratch =
+      workspace_.allocate(DType::kI8, {linear_scratch_bytes(x.dim(0), x.dim(1))});
+  const LinearOutput output{&weight, y, {}, true};
+  run(ops_.linear, Linear{x, {&output, 1}, scratch}, stream_);
+}
+
+void OpContext::linear_many(const Tensor& x, std::span<LinearOutput> outputs) {
+  for (LinearOutput& output : outputs) {
+    output.y = workspace_.allocate(DType::kF32, {x.dim(0), output.weight->rows()});
+  }
+  const Workspace::Mark mark(workspace_);
+  const Tensor scratch =
+      workspace_.allocate(DType::kI8, {linear_scratch_bytes(x.dim(0), x.dim(1))});
+  run(ops_.linear, Linear{x, outputs, scratch}, stream_);
+}
+
+void OpContext::rope(const Tensor& x, const Tensor& positions, const Tensor& inv_freq,
+                     RopeStyle style, float magnitude) {
+  run(ops_.rope, Rope{x, positions, inv_freq, style, magnitude}, stream_);
+}
+
+Tensor OpContext::glu(const Tensor& gate, const Tensor& up, Activation activation) {
+  run(ops_.glu, Glu{gate, up, gate, activation}, stream_);
+  return gate;
+}
+
+void OpContext::kv_append(const KvAppend& args) {
+  run(ops_.kv_append, args, stream_);
+}
+
+Tensor OpContext::paged_attention(PagedAttention args, std::int64_t max_context_len) {
+  const std::int64_t num_tokens = args.q.dim(0);
+  const std::int64_t num_q_heads = args.q.dim(1);
+  const std::int64_t head_dim = args.q.dim(2);
+  args.y = workspace_.allocate(DType::kF32, {num_tokens, num_q_heads, head_dim});
+  const Workspace::Mark mark(workspace_);
+  args.scratch = workspace_.allocate(
+      DType::kI8,
+      {paged_attention_scratch_bytes(num_tokens, num_q_heads, head_dim, max_context_len)});
+  run(ops_.paged_attention, args, stream_);
+  return args.y.reshaped({num_tokens, num_q_heads * head_dim});
+}
+
+Tensor OpContext::gather_rows(const Tensor& x, const Tensor& row_ids) {
+  const Tensor y = workspace_.allocate(DType::kF32, {row_ids.dim(0), x.dim(1)});
+  run(ops_.gather_rows, GatherRows{x, row_ids, y}, stream_);
+  return y;
+}
+
+}  // namespace plumb

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "ops/op_table.h"
+#include "tensor/workspace.h"
+
+namespace plumb {
+
+/// What a model's forward code computes with: the chosen ops, the step's workspace and the stream.
+///
+/// Each method takes inputs, allocates the result in the workspace, runs the op and returns the
+/// result. Results live until the workspace mark under which they were made is released. In debug
+/// builds every call is validated first. Thread: engine.
+class OpContext {
+ public:
+  OpContext(const OpTable& ops, Workspace& workspace, Stream& stream)
+      : ops_(ops), workspace_(workspace), stream_(stream) {}
+
+  Workspace& workspace() { return workspace_; }
+
+  Stream& stream() { return stream_; }
+
+  const OpTable& ops() const { return ops_; }
+
+  /// ids i32 [T] -> f32 [T,H]
+  Tensor embedding(const Tensor& ids, const Weight& weight, float scale = 1.0F);
+  /// f32 [T,H] -> f32 [T,H]; also per head on a [T,Hx,D] tensor with weight [D]
+  Tensor rms_norm(const Tensor& x, const Tensor& weight, float eps);
+  void rms_norm_in_place(const Tensor& x, const Tensor& weight, float eps);
+  /// residual += x; -> rms_norm(residual)
+  Tensor add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, float eps);
+  /// x [M,K], w [N,K] -> [M,N]; bias with null address = none
+  Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias = {});
+  /// y += x w^T
+  void linear_add(const Tensor& x, const Weight& weight, const Tensor& y);
+  /// Several products of one x; ys[i] are allocated here.
+  void linear_many(const Tensor& x, std::span<LinearOutput> outputs);
+  void rope(const Tensor& x, const Tensor& positions, const Tensor& inv_freq, RopeStyle style,
+            float magnitude);
+  Tensor glu(const Tensor& gate, const Tensor& up, Activation activation);
+  void kv_append(const KvAppend& args);
+  /// Fills y and scratch of `args` and runs it; -> [T, Hq*D]. max_context_len bounds context_lens.
+  Tensor paged_attention(PagedAttention args, std::int64_t max_context_len);
+  Tensor gather_rows(const Tensor& x, const Tensor& row_ids);
+
+ private:
+  const OpTable& ops_;
+  Workspace& workspace_;
+  Stream& stream_;
+};
+
+}  // namespace plumb

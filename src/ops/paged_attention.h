@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/status.h"
+#include "ops/cost.h"
+#include "tensor/tensor.h"
+
+namespace plumb {
+
+/// Causal softmax attention of ragged queries over a paged cache that already holds their own keys
+/// and values.
+///
+/// Sequence b owns query rows cu_seqlens_q[b] .. cu_seqlens_q[b+1]; the last of them is at position
+/// context_lens[b] - 1. Key position j lives in block block_table[b, j / block_size] at offset j
+/// mod block_size. Query at position p sees keys j <= p and, with a window, j > p - window. score =
+/// scale * (q . k); with softcap c > 0: c * tanh(score / c); sinks[h] joins the softmax as one more
+/// score with value 0.
+///
+/// Shapes    q, y f32 [T,Hq,D]; k_cache, v_cache f16 or f32 [num_blocks,Hkv,block_size,D];
+/// block_table i32
+///           [B,max_blocks]; context_lens i32 [B]; cu_seqlens_q i32 [B+1]; sinks f32 [Hq] or null.
+///           Hq multiple of Hkv. Sequences of zero query rows are legal. y may not alias q.
+/// Numerics  online softmax in f32 over blocks of keys that begin at absolute positions (multiples
+/// of 32 from 0),
+///           merged in order, so that a row's result does not depend on the batch, the chunk or the
+///           thread count.
+/// Requires  scratch i8 [paged_attention_scratch_bytes(...)], 64-byte aligned.
+/// Capture   safe: no allocation, no host sync.
+/// Source    Dao 2023; Kwon et al. 2023.
+struct PagedAttention {
+  Tensor q;
+  Tensor k_cache;
+  Tensor v_cache;
+  Tensor block_table;
+  Tensor context_lens;
+  Tensor cu_seqlens_q;
+  Tensor sinks;
+  Tensor y;
+  Tensor scratch;
+  float scale = 1.0F;
+  std::int64_t window = 0;  ///< 0 = all
+  float softcap = 0.0F;     ///< 0 = none
+};
+
+/// Room for the partial results of long contexts: T query rows of Hq heads of D over at most
+/// max_context keys.
+std::int64_t paged_attention_scratch_bytes(std::int64_t num_tokens, std::int64_t num_q_heads,
+                                           std::int64_t head_dim, std::int64_t max_context_len);
+
+Status validate(const PagedAttention&);
+Cost cost(const PagedAttention&);
+
+}  // namespace plumb
