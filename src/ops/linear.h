@@ -15,7 +15,6 @@ struct LinearOutput {
   const Weight* weight = nullptr;  ///< [N,K]
   Tensor y;                        ///< f32 [M,N], any row stride
   Tensor bias;                     ///< f32 [N]; address null = none
-  bool accumulate = false;         ///< y += instead of y = (the residual add)
 };
 
 /// y_i[m,n] = sum_k x[m,k] * w_i[n,k] (+ bias_i[n]) for each output i; all outputs share x, so that

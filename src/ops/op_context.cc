@@ -41,16 +41,16 @@ Tensor OpContext::add_rms_norm(const Tensor& x, const Tensor& residual, const Te
 }
 
 Tensor OpContext::linear(const Tensor& x, const Weight& weight, const Tensor& bias) {
-  LinearOutput output{&weight, {}, bias, false};
+  LinearOutput output{&weight, {}, bias};
   linear_many(x, {&output, 1});
   return output.y;
 }
 
-void OpContext::linear_add(const Tensor& x, const Weight& weight, const Tensor& y) {
+void OpContext::linear_into(const Tensor& x, const Weight& weight, const Tensor& y) {
   const Workspace::Mark mark(workspace_);
   const Tensor scratch =
       workspace_.allocate(DType::kI8, {linear_scratch_bytes(x.dim(0), x.dim(1))});
-  const LinearOutput output{&weight, y, {}, true};
+  const LinearOutput output{&weight, y, {}};
   run(ops_.linear, Linear{x, {&output, 1}, scratch}, stream_);
 }
 

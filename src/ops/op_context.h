@@ -33,8 +33,8 @@ class OpContext {
   Tensor add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, float eps);
   /// x [M,K], w [N,K] -> [M,N]; bias with null address = none
   Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias = {});
-  /// y += x w^T
-  void linear_add(const Tensor& x, const Weight& weight, const Tensor& y);
+  /// As linear, into y f32 [M,N] of the caller: a result that outlives the mark of the layer.
+  void linear_into(const Tensor& x, const Weight& weight, const Tensor& y);
   /// Several products of one x; ys[i] are allocated here.
   void linear_many(const Tensor& x, std::span<LinearOutput> outputs);
   void rope(const Tensor& x, const Tensor& positions, const Tensor& inv_freq, RopeStyle style,
