@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "net/io_context.h"
+#include "net/response_writer.h"
+
+namespace plumb {
+
+/// The connection as its writer sees it.
+class ResponseSink {
+ public:
+  virtual ~ResponseSink() = default;
+  /// The writer has left something in the state. Thread: the loop.
+  virtual void on_wake() = 0;
+};
+
+/// What the writer has produced since the connection last looked.
+struct ResponseBatch {
+  std::optional<HttpResponse> full;
+  std::optional<HttpResponse> stream_head;
+  StreamOptions stream_options;
+  std::string events;
+  bool finished = false;
+  bool unanswered = false;  ///< the writer was dropped without an answer
+  bool aborted = false;
+  bool overflowed = false;  ///< the hard limit was passed
+};
+
+struct BufferLimits {
+  std::int64_t soft_bytes = std::int64_t{1} << 20;
+  std::int64_t hard_bytes = std::int64_t{8} << 20;
+};
+
+/// What a ResponseWriter and a connection share: a mailbox from any thread to the loop.
+class ResponseState {
+ public:
+  ResponseState(IoContext& loop, std::weak_ptr<ResponseSink> sink, BufferLimits limits);
+
+  // Writer side, any thread.
+  void send(HttpResponse response);
+  void start_stream(int status, Headers headers, StreamOptions options);
+  WriteState write_event(std::string bytes);
+  void finish();
+  void abort();
+  void on_disconnect(UniqueFunction<void(DisconnectReason)> callback);
+  bool is_disconnected() const;
+  std::int64_t buffered_bytes() const;
+  /// The writer has gone: an unfinished response is ended for it.
+  void release();
+
+  // Connection side, the loop.
+  /// Moves out what has been produced; later writes wake the loop again.
+  ResponseBatch take();
+  void on_sent(std::int64_t num_event_bytes);
+  /// True once nothing more will be written.
+  bool is_finished() const;
+  /// The response was delivered: the state lets go of the connection and of the callback.
+  void detach();
+  /// The client is gone: as detach(), and the callback runs.
+  void disconnect(DisconnectReason reason);
+
+ private:
+  enum class Mode : unsigned char { kNone, kFull, kStream };
+
+  void wake_locked();
+
+  mutable std::mutex mutex_;
+  IoContext* loop_;  // null once detached: the loop may be gone
+  const std::weak_ptr<ResponseSink> sink_;
+  const BufferLimits limits_;
+  Mode mode_ = Mode::kNone;
+  ResponseBatch batch_;
+  std::int64_t buffered_bytes_ = 0;
+  bool finished_ = false;
+  bool wake_posted_ = true;  // the connection looks by itself after the handler was called
+  std::optional<DisconnectReason> reason_;
+  UniqueFunction<void(DisconnectReason)> callback_;
+};
+
+}  // namespace plumb

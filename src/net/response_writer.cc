@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/response_writer.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "net/response_state.h"
+
+namespace plumb {
+
+ResponseState::ResponseState(IoContext& loop, std::weak_ptr<ResponseSink> sink, BufferLimits limits)
+    : loop_(&loop), sink_(std::move(sink)), limits_(limits) {}
+
+// Posting under the lock is what makes it safe: detach() waits, so the loop is still there.
+void ResponseState::wake_locked() {
+  if (loop_ == nullptr || wake_posted_) {
+    return;
+  }
+  wake_posted_ = true;
+  loop_->post([weak = sink_] {
+    if (const std::shared_ptr<ResponseSink> sink = weak.lock()) {
+      sink->on_wake();
+    }
+  });
+}
+
+void ResponseState::send(HttpResponse response) {
+  const std::lock_guard lock(mutex_);
+  PLUMB_CHECK(mode_ == Mode::kNone, "a request is answered once");
+  mode_ = Mode::kFull;
+  finished_ = true;
+  batch_.full = std::move(response);
+  batch_.finished = true;
+  wake_locked();
+}
+
+void ResponseState::start_stream(int status, Headers headers, StreamOptions options) {
+  const std::lock_guard lock(mutex_);
+  PLUMB_CHECK(mode_ == Mode::kNone, "a request is answered once");
+  mode_ = Mode::kStream;
+  batch_.stream_head = HttpResponse{status, std::move(headers), {}};
+  batch_.stream_options = std::move(options);
+  wake_locked();
+}
+
+WriteState ResponseState::write_event(std::string bytes) {
+  const std::lock_guard lock(mutex_);
+  PLUMB_CHECK(mode_ == Mode::kStream, "events follow start_stream()");
+  if (loop_ == nullptr || finished_ || batch_.aborted) {
+    return WriteState::kClosed;
+  }
+  buffered_bytes_ += static_cast<std::int64_t>(bytes.size());
+  if (buffered_bytes_ > limits_.hard_bytes) {
+    batch_.overflowed = true;
+    batch_.aborted = true;
+    wake_locked();
+    return WriteState::kClosed;
+  }
+  if (batch_.events.empty()) {
+    batch_.events = std::move(bytes);
+  } else {
+    batch_.events += bytes;
+  }
+  wake_locked();
+  return buffered_bytes_ > limits_.soft_bytes ? WriteState::kCongested : WriteState::kOk;
+}
+
+void ResponseState::finish() {
+  const std::lock_guard lock(mutex_);
+  PLUMB_CHECK(mode_ == Mode::kStream, "finish() ends a stream");
+  if (batch_.aborted) {
+    return;
+  }
+  finished_ = true;
+  batch_.finished = true;
+  wake_locked();
+}
+
+void ResponseState::abort() {
+  UniqueFunction<void(DisconnectReason)> callback;  // the one who aborts needs no word of it
+  const std::lock_guard lock(mutex_);
+  if (finished_) {
+    return;
+  }
+  batch_.aborted = true;
+  callback = std::move(callback_);
+  wake_locked();
+}
+
+void ResponseState::on_disconnect(UniqueFunction<void(DisconnectReason)> callback) {
+  std::optional<DisconnectReason> reason;
+  {
+    const std::lock_guard lock(mutex_);
+    if (loop_ != nullptr) {
+      callback_ = std::move(callback);
+      return;
+    }
+    reason = reason_;
+  }
+  if (reason) {
+    callback(*reason);
+  }
+}
+
+bool ResponseState::is_disconnected() const {
+  const std::lock_guard lock(mutex_);
+  return reason_.has_value();
+}
+
+std::int64_t ResponseState::buffered_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return buffered_bytes_;
+}
+
+void ResponseState::release() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (mode_ == Mode::kNone && !batch_.aborted) {
+      mode_ = Mode::kFull;
+      finished_ = true;
+      batch_.unanswered = true;
+      batch_.finished = true;
+      wake_locked();
+      return;
+    }
+  }
+  abort();
+}
+
+ResponseBatch ResponseState::take() {
+  const std::lock_guard lock(mutex_);
+  wake_posted_ = false;
+  ResponseBatch batch = std::move(batch_);
+  batch_ = ResponseBatch();
+  batch_.aborted = batch.aborted;
+  return batch;
+}
+
+void ResponseState::on_sent(std::int64_t num_event_bytes) {
+  const std::lock_guard lock(mutex_);
+  buffered_bytes_ -= num_event_bytes;
+}
+
+bool ResponseState::is_finished() const {
+  const std::lock_guard lock(mutex_);
+  return finished_;
+}
+
+void ResponseState::detach() {
+  UniqueFunction<void(DisconnectReason)> callback;  // destroyed outside the lock
+  const std::lock_guard lock(mutex_);
+  loop_ = nullptr;
+  callback = std::move(callback_);
+}
+
+void ResponseState::disconnect(DisconnectReason reason) {
+  UniqueFunction<void(DisconnectReason)> callback;
+  {
+    const std::lock_guard lock(mutex_);
+    loop_ = nullptr;
+    reason_ = reason;
+    batch_ = ResponseBatch();
+    buffered_bytes_ = 0;
+    callback = std::move(callback_);
+    callback_ = nullptr;
+  }
+  if (callback) {
+    callback(reason);
+  }
+}
+
+ResponseWriter::ResponseWriter(std::shared_ptr<ResponseState> state) : state_(std::move(state)) {}
+
+ResponseWriter::~ResponseWriter() {
+  if (state_) {
+    state_->release();
+  }
+}
+
+ResponseWriter::ResponseWriter(ResponseWriter&&) noexcept = default;
+
+ResponseWriter& ResponseWriter::operator=(ResponseWriter&& other) noexcept {
+  if (this != &other) {
+    if (state_) {
+      state_->release();
+    }
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+
+void ResponseWriter::send(HttpResponse response) {
+  state_->send(std::move(response));
+}
+
+void ResponseWriter::start_stream(int status, Headers headers, StreamOptions options) {
+  state_->start_stream(status, std::move(headers), std::move(options));
+}
+
+WriteState ResponseWriter::write_event(std::string bytes) {
+  return state_->write_event(std::move(bytes));
+}
+
+void ResponseWriter::finish() {
+  state_->finish();
+}
+
+void ResponseWriter::abort() {
+  state_->abort();
+}
+
+void ResponseWriter::on_disconnect(UniqueFunction<void(DisconnectReason)> callback) {
+  state_->on_disconnect(std::move(callback));
+}
+
+bool ResponseWriter::is_disconnected() const {
+  return state_->is_disconnected();
+}
+
+std::int64_t ResponseWriter::buffered_bytes() const {
+  return state_->buffered_bytes();
+}
+
+}  // namespace plumb
