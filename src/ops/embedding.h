@@ -11,8 +11,11 @@ namespace plumb {
 /// y[t,:] = weight[ids[t],:] * scale
 ///
 /// Shapes    ids i32 [T]; weight [V,H]; y f32 [T,H]; T >= 0, 0 <= ids < V.
-/// Numerics  the row's exact values; one multiplication (Gemma: scale = sqrt(H) rounded to bf16;
-/// else 1). Capture   safe: no allocation, no host sync.
+/// Numerics  the row's exact values; one multiplication in f32.
+///           Gemma: scale = sqrt(H) rounded to bf16; else 1.
+/// Capture   safe: no allocation, no host sync.
+///
+/// Worked case: weight = [[1,2],[3,4]], ids = [1,0,1], scale = 2 -> [[6,8],[2,4],[6,8]].
 struct Embedding {
   Tensor ids;
   const Weight* weight = nullptr;

@@ -17,16 +17,20 @@ struct LinearOutput {
   Tensor bias;                     ///< f32 [N]; address null = none
 };
 
-/// y_i[m,n] = sum_k x[m,k] * w_i[n,k] (+ bias_i[n]) for each output i; all outputs share x, so that
-/// it is quantised once (q, k, v; gate and up).
+/// y_i[m,n] = sum_k x[m,k] * w_i[n,k] (+ bias_i[n]) for each output i.
 ///
-/// Shapes    x f32 [M,K]; outputs[i].weight [N_i,K], y f32 [M,N_i]; M >= 0; at most 4 outputs; y
-/// does not alias x. Numerics  weights of block formats may be multiplied by activations quantised
-/// to 8 bits per 32 elements; float
-///           weights by float activations. The result of a row does not depend on M or on its
-///           neighbours.
+/// All outputs share x, so that it is quantised once (q, k, v; gate and up).
+///
+/// Shapes    x f32 [M,K]; outputs[i].weight [N_i,K], y f32 [M,N_i]; M >= 0; 1 to 4 outputs; no y
+///           overlaps x or another y.
+/// Numerics  weights of block formats may be multiplied by activations quantised to 8 bits per 32
+///           elements; float weights by float activations. The result of a row does not depend on
+///           M or on its neighbours.
 /// Requires  scratch i8 [linear_scratch_bytes(M, K)] (64-byte aligned), may be null for M = 0.
 /// Capture   safe: no allocation, no host sync.
+///
+/// Worked case: x = [[1,2,3]], w = [[1,0,-1],[2,2,2]], bias = [10,20], y = [[100,200]]:
+/// -> [[8,32]]; with accumulate -> [[108,232]].
 struct Linear {
   Tensor x;
   std::span<const LinearOutput> outputs;

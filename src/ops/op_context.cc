@@ -15,6 +15,11 @@ void run(void (*op)(const Args&, Stream&), const Args& args, Stream& stream) {
   op(args, stream);
 }
 
+// [T,Hx,D] is normed per head: as [T*Hx,D].
+Tensor norm_rows(const Tensor& x) {
+  return x.shape.rank() == 3 ? x.reshaped({x.dim(0) * x.dim(1), x.dim(2)}) : x;
+}
+
 }  // namespace
 
 Tensor OpContext::embedding(const Tensor& ids, const Weight& weight, float scale) {
@@ -24,13 +29,13 @@ Tensor OpContext::embedding(const Tensor& ids, const Weight& weight, float scale
 }
 
 Tensor OpContext::rms_norm(const Tensor& x, const Tensor& weight, float eps) {
-  const Tensor y = workspace_.allocate(DType::kF32, {x.dim(0), x.dim(1)});
-  run(ops_.rms_norm, RmsNorm{x, weight, y, eps}, stream_);
+  const Tensor y = workspace_.allocate(DType::kF32, x.shape);
+  run(ops_.rms_norm, RmsNorm{norm_rows(x), weight, norm_rows(y), eps}, stream_);
   return y;
 }
 
 void OpContext::rms_norm_in_place(const Tensor& x, const Tensor& weight, float eps) {
-  run(ops_.rms_norm, RmsNorm{x, weight, x, eps}, stream_);
+  run(ops_.rms_norm, RmsNorm{norm_rows(x), weight, norm_rows(x), eps}, stream_);
 }
 
 Tensor OpContext::add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight,

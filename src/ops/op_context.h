@@ -26,7 +26,7 @@ class OpContext {
 
   /// ids i32 [T] -> f32 [T,H]
   Tensor embedding(const Tensor& ids, const Weight& weight, float scale = 1.0F);
-  /// f32 [T,H] -> f32 [T,H]; also per head on a [T,Hx,D] tensor with weight [D]
+  /// f32 [T,H] -> f32 [T,H]; also per head on a dense [T,Hx,D] tensor with weight [D]
   Tensor rms_norm(const Tensor& x, const Tensor& weight, float eps);
   void rms_norm_in_place(const Tensor& x, const Tensor& weight, float eps);
   /// residual += x; -> rms_norm(residual)

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 
+#include "base/status.h"
 #include "tensor/device.h"
 #include "tensor/dtype.h"
 
@@ -80,5 +82,9 @@ struct RawMatrix {
   std::int64_t cols = 0;
   std::span<const std::byte> bytes;
 };
+
+/// A weight format, whole blocks in each row, and as many bytes as the shape takes.
+/// Errors kUnsupported: no weight format; kInvalidArgument: shape or byte count.
+Status validate(const RawMatrix& raw);
 
 }  // namespace plumb
