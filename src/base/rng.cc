@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/rng.h"
 
+#include <cerrno>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <sys/random.h>
 
 #include "base/check.h"
 
@@ -61,6 +63,18 @@ double Rng::normal() {
   kept_normal_ = radius * std::sin(angle);
   has_kept_normal_ = true;
   return radius * std::cos(angle);
+}
+
+void random_bytes(void* out, std::size_t num_bytes) {
+  char* at = static_cast<char*>(out);
+  while (num_bytes > 0) {
+    const ssize_t n = ::getrandom(at, num_bytes, 0);
+    PLUMB_CHECK(n > 0 || errno == EINTR, "the system gives no random bytes");
+    if (n > 0) {
+      at += n;
+      num_bytes -= static_cast<std::size_t>(n);
+    }
+  }
 }
 
 }  // namespace plumb

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace plumb {
@@ -61,5 +62,9 @@ class Rng {
   double kept_normal_ = 0;
   bool has_kept_normal_ = false;
 };
+
+/// Fills memory with the operating system's randomness: ids, salts, keys.
+/// Thread: any.
+void random_bytes(void* out, std::size_t num_bytes);
 
 }  // namespace plumb

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/chat_request.h"
+
+#include <utility>
+
+namespace plumb {
+namespace {
+
+// Content parts: only text is offered; each part is checked by its path.
+void check_parts(FieldReader& fields, const JsonArray& parts, const std::string& path) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string at = path + "[" + std::to_string(i) + "]";
+    if (!parts[i].is_object()) {
+      fields.fail(ApiError::wrong_type(at, "an object"));
+      return;
+    }
+    FieldReader part(parts[i].as_object(), at);
+    const std::string type = part.text("type").value_or("");
+    if (type == "text" || type == "refusal" || type == "thinking") {
+      if (!part.text(type).has_value()) {
+        part.fail(ApiError::missing(at + "." + type));
+      }
+    } else if (type == "image_url" || type == "input_audio" || type == "video_url" ||
+               type == "file") {
+      part.fail(ApiError::unsupported(at + ".type", "this model reads text only"));
+    } else {
+      part.fail(
+          ApiError::invalid("invalid_value", at + ".type",
+                            "'" + at + ".type' is '" + type.substr(0, 32) + "', expected 'text'"));
+    }
+    if (!part.ok()) {
+      fields.fail(*part.error());
+      return;
+    }
+  }
+}
+
+void check_message(FieldReader& fields, const Json& item, const std::string& path) {
+  if (!item.is_object()) {
+    fields.fail(ApiError::wrong_type(path, "an object"));
+    return;
+  }
+  FieldReader message(item.as_object(), path);
+  const std::optional<std::string> role =
+      message.choice("role", {"system", "developer", "user", "assistant", "tool", "function"});
+  if (message.ok() && !role.has_value()) {
+    message.fail(ApiError::missing(path + ".role"));
+  }
+  const Json* content = message.find("content");
+  const JsonArray* calls = message.array("tool_calls", 512);
+  if (content != nullptr && content->is_array()) {
+    check_parts(message, content->as_array(), path + ".content");
+  } else if (content != nullptr && !content->is_string()) {
+    message.fail(ApiError::wrong_type(path + ".content", "a string or an array of content parts"));
+  } else if (content == nullptr && (role != "assistant" || calls == nullptr) && message.ok() &&
+             message.find("function_call") == nullptr) {
+    message.fail(ApiError::missing(path + ".content"));
+  }
+  for (const char* name : {"name", "tool_call_id", "reasoning_content", "reasoning"}) {
+    message.text(name);
+  }
+  if (!message.ok()) {
+    fields.fail(*message.error());
+  }
+}
+
+void read_tools(FieldReader& fields, ChatRequest* request) {
+  const JsonArray* tools = fields.array("tools", 512);
+  const Json* choice = fields.find("tool_choice");
+  const bool is_none = choice != nullptr && choice->is_string() && choice->as_string() == "none";
+  fields.boolean("parallel_tool_calls");
+  if (fields.has("functions") || fields.has("function_call")) {
+    fields.fail(ApiError::unsupported(fields.path("functions"),
+                                      "this server does not offer tool calls yet"));
+  }
+  if (tools == nullptr || tools->empty()) {
+    if (choice != nullptr && !is_none && !(choice->is_string() && choice->as_string() == "auto")) {
+      fields.fail(ApiError::invalid("invalid_value", fields.path("tool_choice"),
+                                    "'tool_choice' needs 'tools'"));
+    }
+    return;
+  }
+  if (!is_none) {
+    fields.fail(ApiError::unsupported(
+        fields.path("tools"),
+        "this server does not parse tool calls yet; send tool_choice 'none'"));
+  }
+  request->tools = *tools;
+}
+
+void read_template_fields(FieldReader& fields, ChatRequest* request) {
+  if (const JsonObject* kwargs = fields.object("chat_template_kwargs")) {
+    request->template_kwargs = *kwargs;
+  }
+  if (const std::optional<std::string> effort = fields.choice(
+          "reasoning_effort", {"none", "minimal", "low", "medium", "high", "xhigh", "max"})) {
+    request->template_kwargs.set("reasoning_effort", *effort);
+    if (request->template_kwargs.find("enable_thinking") == nullptr) {
+      request->template_kwargs.set("enable_thinking", *effort != "none");
+    }
+  }
+  request->add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
+  request->continue_final_message = fields.boolean("continue_final_message").value_or(false);
+  if (request->continue_final_message && fields.has("add_generation_prompt") &&
+      request->add_generation_prompt) {
+    fields.fail(ApiError::invalid(
+        "invalid_value", fields.path("continue_final_message"),
+        "'continue_final_message' and 'add_generation_prompt' exclude each other"));
+  }
+  if (fields.has("chat_template")) {
+    fields.fail(
+        ApiError::unsupported(fields.path("chat_template"), "templates come from the model only"));
+  }
+}
+
+void read_logprobs(FieldReader& fields, const ApiLimits& limits, SamplingParams* sampling) {
+  sampling->logprobs = fields.boolean("logprobs").value_or(false);
+  const std::optional<std::int64_t> top = fields.integer("top_logprobs", 0, limits.max_logprobs);
+  if (top.has_value() && !sampling->logprobs) {
+    fields.fail(ApiError::invalid(
+        "invalid_value", fields.path("top_logprobs"),
+        "'top_logprobs' is " + std::to_string(*top) + ", which needs 'logprobs' true"));
+  }
+  sampling->top_logprobs = static_cast<int>(top.value_or(0));
+}
+
+void read_max_tokens(FieldReader& fields, SamplingParams* sampling) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 40;
+  const std::optional<std::int64_t> old_name = fields.integer("max_tokens", 1, kLimit);
+  const std::optional<std::int64_t> new_name = fields.integer("max_completion_tokens", 1, kLimit);
+  sampling->max_tokens = new_name.value_or(old_name.value_or(0));
+}
+
+}  // namespace
+
+JsonArray read_messages(FieldReader& fields, const ApiLimits& limits) {
+  const JsonArray* messages = fields.array("messages", limits.max_messages);
+  if (messages == nullptr) {
+    fields.fail(ApiError::missing(fields.path("messages")));
+    return {};
+  }
+  if (messages->empty()) {
+    fields.fail(ApiError::invalid("invalid_value", fields.path("messages"),
+                                  "'messages' is empty, expected at least 1"));
+    return {};
+  }
+  for (std::size_t i = 0; i < messages->size(); ++i) {
+    check_message(fields, (*messages)[i], fields.path("messages") + "[" + std::to_string(i) + "]");
+  }
+  return *messages;
+}
+
+std::variant<ChatRequest, ApiError> read_chat_request(const Json& body,
+                                                      const SamplingDefaults& defaults,
+                                                      const ApiLimits& limits) {
+  if (!body.is_object()) {
+    return ApiError::wrong_type("body", "a JSON object");
+  }
+  FieldReader fields(body.as_object());
+  ChatRequest request;
+  request.messages = read_messages(fields, limits);
+  request.generation = read_generation_params(fields, defaults, limits);
+  read_max_tokens(fields, &request.generation.sampling);
+  read_logprobs(fields, limits, &request.generation.sampling);
+  read_tools(fields, &request);
+  read_template_fields(fields, &request);
+  if (!fields.ok()) {
+    return *fields.error();
+  }
+  request.ignored_fields = fields.unread();
+  return request;
+}
+
+}  // namespace plumb

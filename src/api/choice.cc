@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/choice.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "base/text.h"
+
+namespace plumb {
+
+std::string_view finish_reason_text(FinishReason reason) {
+  PLUMB_CHECK(reason != FinishReason::kNone && reason != FinishReason::kAbort,
+              "no finish reason of the API");
+  return reason == FinishReason::kLength ? "length" : "stop";
+}
+
+std::string token_label(const std::string& bytes) {
+  if (is_valid_utf8(bytes)) {
+    return bytes;
+  }
+  std::string label;
+  for (const char c : bytes) {
+    std::array<char, 8> buffer{};
+    std::snprintf(buffer.data(), buffer.size(), "\\x%02x",
+                  static_cast<unsigned>(static_cast<unsigned char>(c)));
+    label += buffer.data();
+  }
+  return label;
+}
+
+Usage sum_usage(const std::vector<ChoiceEnd>& ends, std::int64_t choices_per_prompt) {
+  Usage sum;
+  for (const ChoiceEnd& end : ends) {
+    sum.completion_tokens += end.usage.completion_tokens;
+    if (end.index % choices_per_prompt == 0) {
+      sum.prompt_tokens += end.usage.prompt_tokens;
+      sum.cached_tokens += end.usage.cached_tokens;
+    }
+  }
+  return sum;
+}
+
+Json usage_to_json(const Usage& usage) {
+  return JsonObject{
+      {"prompt_tokens", usage.prompt_tokens},
+      {"completion_tokens", usage.completion_tokens},
+      {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+      {"prompt_tokens_details", JsonObject{{"cached_tokens", usage.cached_tokens}}},
+      {"completion_tokens_details", JsonObject{{"reasoning_tokens", 0},
+                                               {"accepted_prediction_tokens", 0},
+                                               {"rejected_prediction_tokens", 0}}},
+  };
+}
+
+Json logprob_to_json(float logprob) {
+  constexpr double kFloor = -9999.0;
+  const double value = static_cast<double>(logprob);
+  return std::isfinite(value) ? Json(std::max(value, kFloor)) : Json(kFloor);
+}
+
+}  // namespace plumb

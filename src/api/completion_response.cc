@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/completion_response.h"
+
+#include <utility>
+
+#include "base/text.h"
+
+namespace plumb {
+namespace {
+
+std::int64_t num_code_points(std::string_view text) {
+  std::int64_t n = 0;
+  for (const char c : text) {
+    n += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
+  }
+  return n;
+}
+
+Json stop_reason(const ChoiceEnd& end) {
+  if (!end.matched_stop.empty()) {
+    return end.matched_stop;
+  }
+  return end.matched_token >= 0 ? Json(end.matched_token) : Json();
+}
+
+}  // namespace
+
+CompletionResponse::CompletionResponse(ResponseEnvelope envelope, const GenerationParams& params,
+                                       std::int64_t num_choices)
+    : envelope_(std::move(envelope)),
+      include_logprobs_(params.sampling.logprobs),
+      include_top_(params.sampling.top_logprobs > 0),
+      include_usage_(params.include_usage),
+      text_offset_(static_cast<std::size_t>(num_choices), 0) {}
+
+Json CompletionResponse::logprobs(std::int64_t index, const std::vector<TokenText>& tokens,
+                                  bool first_has_none) {
+  if (!include_logprobs_) {
+    return {};
+  }
+  JsonArray labels;
+  JsonArray values;
+  JsonArray tops;
+  JsonArray offsets;
+  std::int64_t& offset = text_offset_[static_cast<std::size_t>(index)];
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const bool has_none = first_has_none && i == 0;
+    labels.emplace_back(token_label(tokens[i].bytes));
+    values.emplace_back(has_none ? Json() : logprob_to_json(tokens[i].logprob));
+    JsonObject top;
+    for (const TokenText& other : tokens[i].top) {
+      top.set(token_label(other.bytes), logprob_to_json(other.logprob));
+    }
+    tops.emplace_back(has_none || !include_top_ ? Json() : Json(std::move(top)));
+    offsets.emplace_back(offset);
+    offset += num_code_points(tokens[i].bytes);
+  }
+  return JsonObject{{"tokens", std::move(labels)},
+                    {"token_logprobs", std::move(values)},
+                    {"top_logprobs", std::move(tops)},
+                    {"text_offset", std::move(offsets)}};
+}
+
+Json CompletionResponse::wrap(JsonObject choice) const {
+  JsonObject out = envelope_.open("text_completion");
+  out.append("system_fingerprint", envelope_.system_fingerprint);
+  out.append("choices", JsonArray{std::move(choice)});
+  if (include_usage_) {
+    out.append("usage", nullptr);
+  }
+  return out;
+}
+
+Json CompletionResponse::delta(const ChoiceDelta& delta, bool first_token_has_no_logprob) {
+  return wrap({{"index", delta.index},
+               {"text", delta.text},
+               {"logprobs", logprobs(delta.index, delta.tokens, first_token_has_no_logprob)},
+               {"finish_reason", nullptr}});
+}
+
+Json CompletionResponse::end(const ChoiceEnd& end) const {
+  return wrap({{"index", end.index},
+               {"text", ""},
+               {"logprobs", nullptr},
+               {"finish_reason", finish_reason_text(end.reason)},
+               {"stop_reason", stop_reason(end)}});
+}
+
+Json CompletionResponse::usage(const Usage& usage) const {
+  JsonObject out = envelope_.open("text_completion");
+  out.append("system_fingerprint", envelope_.system_fingerprint);
+  out.append("choices", JsonArray());
+  out.append("usage", usage_to_json(usage));
+  return out;
+}
+
+Json CompletionResponse::complete(const std::vector<std::string>& texts,
+                                  const std::vector<std::vector<TokenText>>& tokens,
+                                  const std::vector<ChoiceEnd>& ends, bool echoed,
+                                  std::int64_t choices_per_prompt) {
+  JsonArray choices;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    choices.emplace_back(JsonObject{{"index", ends[i].index},
+                                    {"text", texts[i]},
+                                    {"logprobs", logprobs(ends[i].index, tokens[i], echoed)},
+                                    {"finish_reason", finish_reason_text(ends[i].reason)},
+                                    {"stop_reason", stop_reason(ends[i])}});
+  }
+  JsonObject out = envelope_.open("text_completion");
+  out.append("choices", std::move(choices));
+  out.append("usage", usage_to_json(sum_usage(ends, choices_per_prompt)));
+  out.append("system_fingerprint", envelope_.system_fingerprint);
+  return out;
+}
+
+}  // namespace plumb

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/field_reader.h"
+#include "base/json.h"
+#include "request/sampling_params.h"
+
+namespace plumb {
+
+/// Limits of what one request may ask for.
+struct ApiLimits {
+  std::int64_t max_n = 128;
+  std::int64_t max_best_of = 20;
+  std::int64_t max_stops = 16;
+  std::int64_t max_stop_bytes = 1024;
+  std::int64_t max_stop_token_ids = 128;
+  std::int64_t max_logit_bias = 1024;
+  std::int64_t max_logprobs = 20;
+  std::int64_t max_messages = 10'000;
+  std::int64_t max_prompts = 2'048;
+  std::int64_t max_token_ids = 4'000'000;
+  std::int64_t max_cache_salt = 1'024;
+};
+
+/// What a model's generation_config.json recommends; used where a request is silent.
+struct SamplingDefaults {
+  double temperature = 1.0;
+  double top_p = 1.0;
+  std::int64_t top_k = 0;
+  double min_p = 0.0;
+  double repetition_penalty = 1.0;
+};
+
+/// The part that Chat Completions and Completions have in common.
+struct GenerationParams {
+  std::string model;  ///< as asked; empty = the served one
+  SamplingParams sampling;
+  bool has_seed = false;
+  std::int64_t n = 1;
+  std::vector<std::string> stops;
+  bool include_stop_str = false;
+  bool skip_special_tokens = true;
+  bool stream = false;
+  bool include_usage = false;
+  bool continuous_usage = false;
+  bool return_token_ids = false;
+  std::int64_t priority = 0;
+  std::string cache_salt;
+  std::optional<std::chrono::milliseconds> timeout;
+  std::optional<std::chrono::milliseconds> queue_timeout;
+};
+
+/// Reads those fields; errors stay in the reader. Token ids are checked against the vocabulary by
+/// the engine. Fields that need what this build does not offer (schemas, images, audio …) are
+/// refused by name, never ignored.
+GenerationParams read_generation_params(FieldReader& fields, const SamplingDefaults& defaults,
+                                        const ApiLimits& limits);
+
+}  // namespace plumb

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace plumb {
+
+/// Random ids of the API; the randomness is the operating system's.
+std::string new_chat_id();        ///< chatcmpl- and 29 alphanumerics
+std::string new_completion_id();  ///< cmpl- and 29 alphanumerics
+std::string new_request_id();     ///< req_ and 32 hex digits
+std::string random_hex(int num_digits);
+std::string random_alnum(int num_chars);
+
+/// True if a client's x-request-id may be echoed: [A-Za-z0-9._:-]{1,128}.
+bool is_request_id(std::string_view text);
+
+}  // namespace plumb

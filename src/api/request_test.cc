@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "api/chat_request.h"
+#include "api/completion_request.h"
+
+namespace plumb {
+namespace {
+
+std::variant<ChatRequest, ApiError> read_chat(const std::string& members) {
+  const Result<Json> body =
+      parse_json(R"({"messages":[{"role":"user","content":"hi"}])" + members + "}");
+  return read_chat_request(body.value(), SamplingDefaults(), ApiLimits());
+}
+
+std::string chat_error(const std::string& members) {
+  const auto result = read_chat(members);
+  if (std::holds_alternative<ChatRequest>(result)) {
+    return "accepted";
+  }
+  const ApiError& error = std::get<ApiError>(result);
+  return std::to_string(error.http_status) + " " + error.code + " " + error.param;
+}
+
+std::string body_error(const std::string& text) {
+  const auto result = read_chat_request(parse_json(text).value(), SamplingDefaults(), ApiLimits());
+  return std::holds_alternative<ChatRequest>(result) ? "accepted"
+                                                     : std::get<ApiError>(result).param;
+}
+
+TEST(ChatRequest, fields_are_read_with_the_models_defaults) {
+  const auto result = read_chat(
+      R"(,"model":"m","temperature":0.5,"n":2,"stop":["a","","b"],"max_tokens":5,"max_completion_tokens":7.0)"
+      R"(,"seed":-1,"stream":true,"stream_options":{"include_usage":true},"logit_bias":{"3":-100},"foo":1,"top_k":null)");
+  ASSERT_TRUE(std::holds_alternative<ChatRequest>(result));
+  const ChatRequest& request = std::get<ChatRequest>(result);
+  const GenerationParams& g = request.generation;
+  EXPECT_EQ(g.model, "m");
+  EXPECT_EQ(g.sampling.temperature, 0.5);
+  EXPECT_EQ(g.n, 2);
+  EXPECT_EQ(g.stops, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(g.sampling.max_tokens, 7);
+  EXPECT_TRUE(g.has_seed && g.stream && g.include_usage);
+  EXPECT_EQ(g.sampling.logit_bias.size(), 1U);
+  EXPECT_EQ(request.ignored_fields, std::vector<std::string>{"foo"});
+}
+
+TEST(ChatRequest, each_limit_is_an_error_that_names_the_field) {
+  EXPECT_EQ(chat_error(R"(,"n":129)"), "400 invalid_value n");
+  EXPECT_EQ(chat_error(R"(,"n":32.5)"), "400 invalid_type n");
+  EXPECT_EQ(chat_error(R"(,"n":"2")"), "400 invalid_type n");
+  EXPECT_EQ(chat_error(R"(,"n":true)"), "400 invalid_type n");
+  EXPECT_EQ(chat_error(R"(,"top_logprobs":5)"), "400 invalid_value top_logprobs");
+  EXPECT_EQ(chat_error(R"(,"logprobs":true,"top_logprobs":21)"), "400 invalid_value top_logprobs");
+  EXPECT_EQ(chat_error(R"(,"temperature":2.1)"), "400 invalid_value temperature");
+  EXPECT_EQ(chat_error(R"(,"max_tokens":0)"), "400 invalid_value max_tokens");
+  EXPECT_EQ(chat_error(R"(,"stop":[1])"), "400 invalid_type stop");
+  EXPECT_EQ(chat_error(R"(,"stop":")" + std::string(1025, 'x') + "\""), "400 invalid_value stop");
+  EXPECT_EQ(chat_error(R"(,"logit_bias":{"x":1})"), "400 invalid_value logit_bias");
+  EXPECT_EQ(chat_error(R"(,"logit_bias":{"1":101})"), "400 invalid_value logit_bias");
+  EXPECT_EQ(chat_error(R"(,"stream_options":{"include_usage":true})"),
+            "400 invalid_value stream_options");
+  EXPECT_EQ(chat_error(R"(,"cache_salt":")" + std::string(1025, 'x') + "\""),
+            "400 invalid_value cache_salt");
+}
+
+TEST(ChatRequest, what_changes_the_answer_and_is_not_offered_is_refused_by_name) {
+  EXPECT_EQ(chat_error(R"(,"response_format":{"type":"json_object"})"),
+            "400 unsupported_parameter response_format");
+  EXPECT_EQ(chat_error(R"(,"response_format":{"type":"text"})"), "accepted");
+  EXPECT_EQ(chat_error(R"(,"modalities":["text","audio"])"),
+            "400 unsupported_parameter modalities");
+  EXPECT_EQ(chat_error(R"(,"guided_json":{})"), "400 unsupported_parameter guided_json");
+  EXPECT_EQ(chat_error(R"(,"user":"u","metadata":{},"store":false)"), "accepted");
+}
+
+TEST(ChatRequest, messages_are_checked_one_by_one) {
+  EXPECT_EQ(body_error(R"({})"), "messages");
+  EXPECT_EQ(body_error(R"({"messages":[]})"), "messages");
+  EXPECT_EQ(body_error(R"({"messages":{}})"), "messages");
+  EXPECT_EQ(body_error(R"({"messages":[1]})"), "messages[0]");
+  EXPECT_EQ(body_error(R"({"messages":[{"content":"x"}]})"), "messages[0].role");
+  EXPECT_EQ(body_error(R"({"messages":[{"role":"robot","content":"x"}]})"), "messages[0].role");
+  EXPECT_EQ(body_error(R"({"messages":[{"role":"user","content":"x"},{"role":"user"}]})"),
+            "messages[1].content");
+  EXPECT_EQ(body_error(R"({"messages":[{"role":"user","content":3}]})"), "messages[0].content");
+  EXPECT_EQ(body_error(R"({"messages":[{"role":"user","content":[{"type":"text"}]}]})"),
+            "messages[0].content[0].text");
+  EXPECT_EQ(body_error(R"({"messages":[{"role":"user","content":[{"type":"image_url"}]}]})"),
+            "messages[0].content[0].type");
+  EXPECT_EQ(body_error(R"({"messages":[{"role":"user","content":""}]})"), "accepted");
+  EXPECT_EQ(body_error(R"({"messages":[{"role":"assistant","content":null,"tool_calls":[]}]})"),
+            "accepted");
+}
+
+std::string completion_error(const std::string& text) {
+  const auto result =
+      read_completion_request(parse_json(text).value(), SamplingDefaults(), ApiLimits());
+  return std::holds_alternative<CompletionRequest>(result) ? "accepted"
+                                                           : std::get<ApiError>(result).param;
+}
+
+TEST(CompletionRequest, every_form_of_a_prompt_is_read) {
+  const auto read = [](const std::string& text) {
+    return std::get<CompletionRequest>(
+               read_completion_request(parse_json(text).value(), SamplingDefaults(), ApiLimits()))
+        .prompts;
+  };
+  EXPECT_EQ(read(R"({"prompt":"a"})"), (std::vector<Prompt>{std::string("a")}));
+  EXPECT_EQ(read(R"({"prompt":["a","b"]})"),
+            (std::vector<Prompt>{std::string("a"), std::string("b")}));
+  EXPECT_EQ(read(R"({"prompt":[1,2]})"), (std::vector<Prompt>{std::vector<TokenId>{1, 2}}));
+  EXPECT_EQ(read(R"({"prompt":[[1],[2]]})"),
+            (std::vector<Prompt>{std::vector<TokenId>{1}, std::vector<TokenId>{2}}));
+  EXPECT_EQ(read(R"({"prompt":null})"), (std::vector<Prompt>{std::string()}));
+}
+
+TEST(CompletionRequest, defaults_and_limits_hold) {
+  const auto result = read_completion_request(parse_json(R"({"prompt":"a"})").value(),
+                                              SamplingDefaults(), ApiLimits());
+  EXPECT_EQ(std::get<CompletionRequest>(result).generation.sampling.max_tokens, 16);
+  EXPECT_EQ(completion_error(R"({})"), "prompt");
+  EXPECT_EQ(completion_error(R"({"prompt":[]})"), "prompt");
+  EXPECT_EQ(completion_error(R"({"prompt":[1,"a"]})"), "prompt");
+  EXPECT_EQ(completion_error(R"({"prompt":[-1]})"), "prompt");
+  EXPECT_EQ(completion_error(R"({"prompt":"a","max_tokens":0})"), "max_tokens");
+  EXPECT_EQ(completion_error(R"({"prompt":"a","max_tokens":0,"echo":true})"), "accepted");
+  EXPECT_EQ(completion_error(R"({"prompt":"a","n":2,"best_of":1})"), "best_of");
+  EXPECT_EQ(completion_error(R"({"prompt":"a","suffix":"b"})"), "suffix");
+}
+
+}  // namespace
+}  // namespace plumb

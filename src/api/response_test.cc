@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "api/chat_response.h"
+#include "api/completion_response.h"
+#include "api/error.h"
+#include "api/ids.h"
+
+namespace plumb {
+namespace {
+
+const ResponseEnvelope kEnvelope{"chatcmpl-x", 1700000000, "m", "plumb-1"};
+
+TEST(ChatResponse, a_stream_begins_with_the_role_and_ends_with_reason_and_usage) {
+  GenerationParams params;
+  params.include_usage = true;
+  const ChatResponse response(kEnvelope, params);
+  EXPECT_EQ(
+      to_text(response.start(0)),
+      R"({"id":"chatcmpl-x","object":"chat.completion.chunk","created":1700000000,"model":"m",)"
+      R"("system_fingerprint":"plumb-1","choices":[{"index":0,"delta":{"role":"assistant","content":""},)"
+      R"("logprobs":null,"finish_reason":null}],"usage":null})");
+  const Json end = response.end({.index = 0, .reason = FinishReason::kStop, .matched_stop = "END"});
+  EXPECT_EQ(
+      to_text(*end.find("choices")),
+      R"([{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop","stop_reason":"END"}])");
+  const Json usage =
+      response.usage({.prompt_tokens = 20, .completion_tokens = 9, .cached_tokens = 4});
+  EXPECT_EQ(to_text(*usage.find("choices")), "[]");
+  EXPECT_EQ(usage.find("usage")->find("total_tokens")->as_int(), 29);
+  EXPECT_EQ(usage.find("usage")->find("prompt_tokens_details")->find("cached_tokens")->as_int(), 4);
+}
+
+TEST(ChatResponse, the_whole_object_counts_the_prompt_once) {
+  GenerationParams params;
+  params.n = 2;
+  const ChatResponse response(kEnvelope, params);
+  const ChoiceEnd first{.index = 0, .reason = FinishReason::kEos, .usage = {5, 3, 0}};
+  const ChoiceEnd second{.index = 1, .reason = FinishReason::kLength, .usage = {5, 4, 4}};
+  const Json whole = response.complete({"a", "b"}, {{}, {}}, {first, second});
+  EXPECT_EQ(to_text(*whole.find("usage")).substr(0, 60),
+            R"({"prompt_tokens":5,"completion_tokens":7,"total_tokens":12,"p)");
+  EXPECT_EQ(
+      to_text(*whole.find("choices")),
+      R"([{"index":0,"message":{"role":"assistant","content":"a","refusal":null},"logprobs":null,)"
+      R"("finish_reason":"stop","stop_reason":null},)"
+      R"({"index":1,"message":{"role":"assistant","content":"b","refusal":null},"logprobs":null,)"
+      R"("finish_reason":"length","stop_reason":null}])");
+}
+
+TEST(ChatResponse, a_token_that_is_no_text_alone_shows_its_bytes) {
+  GenerationParams params;
+  params.sampling.logprobs = true;
+  const ChatResponse response(kEnvelope, params);
+  const Json chunk = response.delta({0, "", {{.token = 1, .bytes = "\xe4\xbd", .logprob = -0.5F}}});
+  EXPECT_EQ(to_text(*chunk.find("choices")->as_array()[0].find("logprobs")->find("content")),
+            R"([{"token":"\\xe4\\xbd","logprob":-0.5,"bytes":[228,189],"top_logprobs":[]}])");
+}
+
+TEST(CompletionResponse, an_echoed_prompt_has_no_first_logprob_and_offsets_start_at_zero) {
+  GenerationParams params;
+  params.sampling.logprobs = true;
+  params.sampling.top_logprobs = 1;
+  CompletionResponse response(kEnvelope, params, 1);
+  const ChoiceEnd end{.index = 0, .reason = FinishReason::kLength, .usage = {1, 0, 0}};
+  const Json whole = response.complete({"A"}, {{{.token = 32, .bytes = "A"}}}, {end}, true, 1);
+  EXPECT_EQ(
+      to_text(*whole.find("choices")),
+      R"([{"index":0,"text":"A","logprobs":{"tokens":["A"],"token_logprobs":[null],"top_logprobs":[null],)"
+      R"("text_offset":[0]},"finish_reason":"length","stop_reason":null}])");
+}
+
+TEST(ApiError, the_body_has_all_four_keys_and_context_errors_the_fragments_clients_match) {
+  EXPECT_EQ(
+      to_text(to_json(ApiError::missing("messages"))),
+      R"({"error":{"message":"missing required parameter: 'messages'","type":"invalid_request_error",)"
+      R"("param":"messages","code":"missing_required_parameter"}})");
+  const ApiError error = ApiError::context_length("messages", 8000, 500, 8192);
+  EXPECT_NE(error.message.find("maximum context length is 8192 tokens"), std::string::npos);
+  EXPECT_NE(error.message.find("requested 8500 tokens"), std::string::npos);
+  EXPECT_EQ(to_json(error).find("error")->find("n_ctx")->as_int(), 8192);
+}
+
+TEST(ApiError, internals_stay_inside) {
+  const ApiError error = ApiError::from_status({Code::kInternal, "/secret/path"});
+  EXPECT_EQ(error.http_status, 500);
+  EXPECT_EQ(error.message, "internal error");
+  EXPECT_EQ(ApiError::from_status({Code::kDeadlineExceeded, "queue"}).http_status, 504);
+}
+
+TEST(Ids, have_their_forms_and_differ) {
+  EXPECT_EQ(new_chat_id().size(), 9U + 29U);
+  EXPECT_NE(new_chat_id(), new_chat_id());
+  EXPECT_EQ(new_request_id().substr(0, 4), "req_");
+  EXPECT_TRUE(is_request_id("a.b_c:d-9"));
+  EXPECT_FALSE(is_request_id(""));
+  EXPECT_FALSE(is_request_id("a b"));
+  EXPECT_FALSE(is_request_id(std::string(129, 'a')));
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/blocks/head.h"
+
+namespace plumb {
+
+Tensor HeadBlock::logits(OpContext& op, const Tensor& x, const Tensor& residual) const {
+  const Tensor h = op.add_rms_norm(x, residual, norm.tensor, eps);  // [R, hidden]
+  return op.linear(h, output.empty() ? embedding : output);         // [R, V]
+}
+
+HeadBlock load_head(WeightLoader& load, const ModelConfig& config) {
+  HeadBlock block;
+  block.embedding = load.matrix({"token_embd.weight", "model.embed_tokens.weight"},
+                                config.vocab_size, config.hidden_size, ShardRule::kReplicate);
+  block.output = load.optional_matrix({"output.weight", "lm_head.weight"}, config.vocab_size,
+                                      config.hidden_size, ShardRule::kReplicate);
+  block.norm = load.vector({"output_norm.weight", "model.norm.weight"}, config.hidden_size,
+                           ShardRule::kReplicate, config.norm_weight_offset);
+  block.eps = static_cast<float>(config.rms_norm_eps);
+  block.embedding_scale = static_cast<float>(config.embedding_scale);
+  return block;
+}
+
+}  // namespace plumb
