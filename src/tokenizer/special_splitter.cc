@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/special_splitter.h"
+
+#include <algorithm>
+
+namespace plumb {
+namespace {
+
+bool is_matched_in_text(TokenType type) {
+  return type == TokenType::kControl || type == TokenType::kUnknown ||
+         type == TokenType::kUserDefined;
+}
+
+}  // namespace
+
+SpecialSplitter::SpecialSplitter(const Vocab& vocab, const std::vector<TokenId>& eats_space) {
+  std::vector<std::string_view> patterns;
+  for (TokenId id = 0; id < vocab.size(); ++id) {
+    const TokenType type = vocab.type(id);
+    if (!is_matched_in_text(type) || vocab.text(id).empty()) {
+      continue;
+    }
+    patterns.push_back(vocab.text(id));
+    const bool eats = std::find(eats_space.begin(), eats_space.end(), id) != eats_space.end();
+    tokens_.push_back({id, type != TokenType::kUserDefined, eats});
+  }
+  automaton_ = AhoCorasick(patterns);
+}
+
+std::vector<SpecialSplitter::End> SpecialSplitter::find_ends(std::string_view text) const {
+  std::vector<End> ends;
+  std::int32_t state = AhoCorasick::kRoot;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    state = automaton_.next(state, static_cast<unsigned char>(text[i]));
+    if (const std::int32_t match = automaton_.match(state); match != AhoCorasick::kNone) {
+      ends.push_back({i + 1, match});
+    }
+  }
+  return ends;
+}
+
+std::vector<SpecialSplitter::Candidate> SpecialSplitter::candidates_of_length(
+    std::int32_t length, const SpecialPolicy& policy, std::vector<End>* ends) const {
+  std::vector<Candidate> found;
+  for (End& end : *ends) {
+    if (end.match == AhoCorasick::kNone || automaton_.depth(end.match) != length) {
+      continue;
+    }
+    const Token& token = tokens_[static_cast<std::size_t>(automaton_.pattern(end.match))];
+    const std::size_t begin = end.position - static_cast<std::size_t>(length);
+    if (!token.is_special || allows_special(policy, begin, end.position)) {
+      found.push_back({token.id, begin, token.eats_space});
+    }
+    end.match = automaton_.shorter_match(end.match);
+  }
+  std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+    return a.id != b.id ? a.id < b.id : a.begin < b.begin;
+  });
+  return found;
+}
+
+std::vector<SpecialSplitter::Hit> SpecialSplitter::choose(std::string_view text,
+                                                          const SpecialPolicy& policy,
+                                                          std::vector<End> ends) const {
+  std::vector<Hit> hits;
+  std::vector<bool> taken(text.size(), false);
+  while (true) {
+    std::int32_t length = 0;
+    for (const End& end : ends) {
+      length =
+          end.match == AhoCorasick::kNone ? length : std::max(length, automaton_.depth(end.match));
+    }
+    if (length == 0) {
+      return hits;
+    }
+    for (const Candidate& c : candidates_of_length(length, policy, &ends)) {
+      const std::size_t token_end = c.begin + static_cast<std::size_t>(length);
+      // What is taken was taken by tokens at least as long, so testing both ends is enough.
+      if (taken[c.begin] || taken[token_end - 1]) {
+        continue;
+      }
+      std::size_t end = token_end;
+      if (c.eats_space) {
+        const std::size_t limit = token_end + ascii_space_len(text.substr(token_end));
+        while (end < limit && !taken[end]) {
+          ++end;
+        }
+      }
+      std::fill(taken.begin() + static_cast<std::ptrdiff_t>(c.begin),
+                taken.begin() + static_cast<std::ptrdiff_t>(end), true);
+      hits.push_back({c.begin, token_end, end, c.id});
+    }
+  }
+}
+
+void SpecialSplitter::split(std::string_view text, const SpecialPolicy& policy,
+                            std::vector<Fragment>* out) const {
+  std::vector<Hit> hits;
+  if (!automaton_.empty()) {
+    hits = choose(text, policy, find_ends(text));
+  }
+  std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.begin < b.begin; });
+  std::size_t done = 0;
+  for (const Hit& hit : hits) {
+    if (done < hit.begin) {
+      out->push_back({text.substr(done, hit.begin - done)});
+    }
+    out->push_back({text.substr(hit.begin, hit.token_end - hit.begin), hit.id});
+    done = hit.end;
+  }
+  if (done < text.size()) {
+    out->push_back({text.substr(done)});
+  }
+}
+
+}  // namespace plumb

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/tokenizer_parts.h"
+
+#include <algorithm>
+
+#include "tokenizer/byte_map.h"
+
+namespace plumb {
+
+std::string byte_level_bytes(std::string_view text, TokenType type) {
+  std::string bytes;
+  if ((type == TokenType::kNormal || type == TokenType::kUnused || type == TokenType::kByte) &&
+      from_byte_chars(text, &bytes)) {
+    return bytes;
+  }
+  return std::string(text);
+}
+
+std::string sentencepiece_bytes(std::string_view text, TokenType type) {
+  if (type == TokenType::kByte) {
+    if (const int byte = parse_byte_token(text); byte >= 0) {
+      return std::string(1, static_cast<char>(static_cast<unsigned char>(byte)));
+    }
+  }
+  if (type != TokenType::kNormal && type != TokenType::kUnused) {
+    return std::string(text);
+  }
+  constexpr std::string_view kMark = "\xE2\x96\x81";
+  std::string bytes;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool is_mark = text.substr(at, kMark.size()) == kMark;
+    bytes.push_back(is_mark ? ' ' : text[at]);
+    at += is_mark ? kMark.size() : 1;
+  }
+  return bytes;
+}
+
+bool is_end_of_generation_text(std::string_view text) {
+  constexpr std::string_view kTexts[] = {
+      "<|eot_id|>",
+      "<|eom_id|>",
+      "<|im_end|>",
+      "<|end|>",
+      "<|endoftext|>",
+      "<|end_of_text|>",
+      "<end_of_turn>",
+      "<turn|>",
+      "<|return|>",
+      "<|call|>",
+      "<|eot|>",
+      "<|eom|>",
+      "<EOT>",
+      "</s>",
+      "<|END_OF_TURN_TOKEN|>",
+      "<\xEF\xBD\x9C"
+      "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",
+  };
+  return std::find(std::begin(kTexts), std::end(kTexts), text) != std::end(kTexts);
+}
+
+void sort_unique(std::vector<TokenId>* ids) {
+  std::sort(ids->begin(), ids->end());
+  ids->erase(std::unique(ids->begin(), ids->end()), ids->end());
+}
+
+}  // namespace plumb
