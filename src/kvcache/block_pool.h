@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace plumb {
+
+/// One block of `block_size` tokens of the cache, in every layer group; an index, not an address.
+enum class BlockId : std::int32_t {};
+
+class BlockPool;
+
+/// The lease of one block: who holds it owns the block, and gives it back by destroying it. An
+/// empty BlockRef owns nothing.
+///
+/// Ownership  the pool outlives it.
+/// Thread     engine.
+class BlockRef {
+ public:
+  BlockRef() = default;
+
+  BlockRef(BlockRef&& other) noexcept
+      : pool_(std::exchange(other.pool_, nullptr)), id_(other.id_) {}
+
+  BlockRef& operator=(BlockRef&& other) noexcept {
+    std::swap(pool_, other.pool_);
+    std::swap(id_, other.id_);
+    return *this;
+  }
+
+  ~BlockRef();
+
+  bool empty() const { return pool_ == nullptr; }
+
+  BlockId id() const { return id_; }
+
+ private:
+  friend class BlockPool;
+
+  BlockRef(BlockPool* pool, BlockId id) : pool_(pool), id_(id) {}
+
+  BlockPool* pool_ = nullptr;
+  BlockId id_{};
+};
+
+/// The blocks of the cache as numbers: free, or leased to exactly one owner (a sequence or the
+/// prefix tree). The block given back last is taken first, so that touched memory stays small.
+///
+/// Thread: engine.
+/// Cost: taking and giving back are constant time and allocate nothing.
+class BlockPool {
+ public:
+  /// Requires 0 <= num_blocks < 2^31.
+  explicit BlockPool(std::int64_t num_blocks);
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+
+  /// Errors kResourceExhausted: all blocks are leased.
+  Result<BlockRef> take();
+
+  std::int64_t num_blocks() const { return static_cast<std::int64_t>(is_free_.size()); }
+
+  std::int64_t num_free() const { return static_cast<std::int64_t>(free_.size()); }
+
+  std::int64_t num_leased() const { return num_blocks() - num_free(); }
+
+  bool is_free(BlockId id) const { return is_free_[static_cast<std::size_t>(id)] != 0; }
+
+  /// Errors kInternal when the free list and the marks disagree.
+  Status check_invariants() const;
+
+ private:
+  friend class BlockRef;
+
+  void give_back(BlockId id);
+
+  std::vector<BlockId> free_;
+  std::vector<char> is_free_;
+};
+
+inline BlockRef::~BlockRef() {
+  if (pool_ != nullptr) {
+    pool_->give_back(id_);
+  }
+}
+
+/// Blocks that `num_tokens` tokens take.
+constexpr std::int64_t num_blocks_for(std::int64_t num_tokens, std::int64_t block_size) {
+  return (num_tokens + block_size - 1) / block_size;
+}
+
+}  // namespace plumb
