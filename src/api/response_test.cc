@@ -38,7 +38,7 @@ TEST(ChatResponse, the_whole_object_counts_the_prompt_once) {
   const ChoiceEnd first{.index = 0, .reason = FinishReason::kEos, .usage = {5, 3, 0}};
   const ChoiceEnd second{.index = 1, .reason = FinishReason::kLength, .usage = {5, 4, 4}};
   const Json whole = response.complete({"a", "b"}, {{}, {}}, {first, second});
-  EXPECT_EQ(to_text(*whole.find("usage")).substr(0, 60),
+  EXPECT_EQ(to_text(*whole.find("usage")).substr(0, 61),
             R"({"prompt_tokens":5,"completion_tokens":7,"total_tokens":12,"p)");
   EXPECT_EQ(
       to_text(*whole.find("choices")),
