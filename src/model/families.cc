@@ -46,7 +46,7 @@ Status check_family(std::string_view name) {
 }
 
 Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
-  return checkpoint.kind() == CheckpointKind::kGguf ? config_from_gguf(checkpoint.metadata())
+  return checkpoint.kind() == Checkpoint::Kind::kGguf ? config_from_gguf(checkpoint.metadata())
                                                     : config_from_hf(checkpoint.config());
 }
 
