@@ -47,7 +47,7 @@ Status check_family(std::string_view name) {
 
 Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
   return checkpoint.kind() == Checkpoint::Kind::kGguf ? config_from_gguf(checkpoint.metadata())
-                                                    : config_from_hf(checkpoint.config());
+                                                      : config_from_hf(checkpoint.config());
 }
 
 Result<std::unique_ptr<Model>> load_model(const ModelSource& source) {

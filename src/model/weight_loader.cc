@@ -51,17 +51,20 @@ void WeightLoader::ignore(const TensorName& name) {
   used_.insert(pick(name));
 }
 
-Weight WeightLoader::matrix(const TensorName& name, std::int64_t rows, std::int64_t cols, ShardKind kind) {
+Weight WeightLoader::matrix(const TensorName& name, std::int64_t rows, std::int64_t cols,
+                            ShardKind kind) {
   const TensorRecord* record = take(name, true);
   return record == nullptr ? Weight() : pack(*record, rows, cols, kind);
 }
 
-Weight WeightLoader::optional_matrix(const TensorName& name, std::int64_t rows, std::int64_t cols, ShardKind kind) {
+Weight WeightLoader::optional_matrix(const TensorName& name, std::int64_t rows, std::int64_t cols,
+                                     ShardKind kind) {
   const TensorRecord* record = take(name, false);
   return record == nullptr ? Weight() : pack(*record, rows, cols, kind);
 }
 
-Weight WeightLoader::pack(const TensorRecord& record, std::int64_t rows, std::int64_t cols, ShardKind kind) {
+Weight WeightLoader::pack(const TensorRecord& record, std::int64_t rows, std::int64_t cols,
+                          ShardKind kind) {
   if (!check_dims(record, {rows, cols})) {
     return {};
   }
@@ -71,7 +74,8 @@ Weight WeightLoader::pack(const TensorRecord& record, std::int64_t rows, std::in
     return {};
   }
   if (!traits(whole.value().dtype).is_weight) {
-    complain("tensor '" + record.name + "' has type " + record.type_name + ", which is no weight format");
+    complain("tensor '" + record.name + "' has type " + record.type_name +
+             ", which is no weight format");
     return {};
   }
   const Result<TensorShard> share = shard(whole.value(), {kind, rank_.rank, rank_.num_ranks, 1});
@@ -93,9 +97,11 @@ Weight WeightLoader::pack(const TensorRecord& record, std::int64_t rows, std::in
   return std::move(weight).value();
 }
 
-bool WeightLoader::check_dims(const TensorRecord& record, const std::vector<std::int64_t>& expected) {
+bool WeightLoader::check_dims(const TensorRecord& record,
+                              const std::vector<std::int64_t>& expected) {
   if (record.dims != expected) {
-    complain("tensor '" + record.name + "' is " + dims_to_text(record.dims) + ", expected " + dims_to_text(expected));
+    complain("tensor '" + record.name + "' is " + dims_to_text(record.dims) + ", expected " +
+             dims_to_text(expected));
     return false;
   }
   return true;
@@ -117,7 +123,8 @@ std::vector<float> WeightLoader::values_of(const TensorRecord& record, std::int6
   }
   const DType dtype = tensor.value().dtype;
   if (!traits(dtype).is_weight || traits(dtype).block_elems != 1) {
-    complain("tensor '" + record.name + "' has type " + record.type_name + ", expected F32, F16 or BF16");
+    complain("tensor '" + record.name + "' has type " + record.type_name +
+             ", expected F32, F16 or BF16");
     return {};
   }
   std::vector<float> values(static_cast<std::size_t>(n));
@@ -125,7 +132,8 @@ std::vector<float> WeightLoader::values_of(const TensorRecord& record, std::int6
   return values;
 }
 
-Parameter WeightLoader::vector(const TensorName& name, std::int64_t n, ShardKind kind, double offset) {
+Parameter WeightLoader::vector(const TensorName& name, std::int64_t n, ShardKind kind,
+                               double offset) {
   const TensorRecord* record = take(name, true);
   return record == nullptr ? Parameter() : load_vector(*record, n, kind, offset);
 }
@@ -135,7 +143,8 @@ Parameter WeightLoader::optional_vector(const TensorName& name, std::int64_t n, 
   return record == nullptr ? Parameter() : load_vector(*record, n, kind, 0.0);
 }
 
-Parameter WeightLoader::load_vector(const TensorRecord& record, std::int64_t n, ShardKind kind, double offset) {
+Parameter WeightLoader::load_vector(const TensorRecord& record, std::int64_t n, ShardKind kind,
+                                    double offset) {
   std::vector<float> values = values_of(record, n);
   if (values.empty()) {
     return {};
