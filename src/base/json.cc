@@ -210,13 +210,28 @@ class Builder {
     return add(std::move(value), ec);
   }
 
-  bool on_number_part(boost::json::string_view, Error&) { return true; }
+  bool on_number_part(boost::json::string_view part, Error&) {
+    text_.append(part.data(), part.size());
+    return true;
+  }
 
-  bool on_int64(std::int64_t i, boost::json::string_view, Error& ec) { return add(Json(i), ec); }
+  bool on_int64(std::int64_t i, boost::json::string_view, Error& ec) {
+    text_.clear();
+    return add(Json(i), ec);
+  }
 
-  bool on_uint64(std::uint64_t u, boost::json::string_view, Error& ec) { return add(Json(u), ec); }
+  bool on_uint64(std::uint64_t u, boost::json::string_view, Error& ec) {
+    text_.clear();
+    return add(Json(u), ec);
+  }
 
-  bool on_double(double d, boost::json::string_view, Error& ec) { return add(Json(d), ec); }
+  // The library's own conversion may be off by a few units in the last place.
+  bool on_double(double d, boost::json::string_view part, Error& ec) {
+    text_.append(part.data(), part.size());
+    std::from_chars(text_.data(), text_.data() + text_.size(), d);
+    text_.clear();
+    return add(Json(d), ec);
+  }
 
   bool on_bool(bool b, Error& ec) { return add(Json(b), ec); }
 
@@ -437,15 +452,35 @@ void append_double(std::string* out, double d) {
   }
 }
 
-// indent < 0: compact. Values come from parse_json (depth-limited) or from our own code.
-void append_value(std::string* out, const Json& value, int indent,
-                  int level) {  // NOLINT(misc-no-recursion): bounded
+// "[…]" or "{…}" with one item a line; indent < 0: compact.
+template <class Items, class AppendItem>
+void append_items(std::string* out, std::string_view brackets, const Items& items, int indent,
+                  int level, const AppendItem& append_item) {
   const auto newline = [&](int at) {
     if (indent >= 0) {
       out->push_back('\n');
-      out->append(static_cast<std::size_t>(indent * at), ' ');
+      out->append(static_cast<std::size_t>(indent) * static_cast<std::size_t>(at), ' ');
     }
   };
+  out->push_back(brackets[0]);
+  bool first = true;
+  for (const auto& item : items) {
+    if (!first) {
+      out->push_back(',');
+    }
+    first = false;
+    newline(level + 1);
+    append_item(item);
+  }
+  if (!first) {
+    newline(level);
+  }
+  out->push_back(brackets[1]);
+}
+
+// Values come from parse_json (depth-limited) or from our own code.
+// NOLINTNEXTLINE(misc-no-recursion): bounded
+void append_value(std::string* out, const Json& value, int indent, int level) {
   switch (value.kind()) {
     case Json::Kind::kNull:
       out->append("null");
@@ -465,42 +500,17 @@ void append_value(std::string* out, const Json& value, int indent,
     case Json::Kind::kString:
       append_json_string(out, value.as_string());
       break;
-    case Json::Kind::kArray: {
-      out->push_back('[');
-      bool first = true;
-      for (const Json& item : value.as_array()) {
-        if (!first) {
-          out->push_back(',');
-        }
-        first = false;
-        newline(level + 1);
-        append_value(out, item, indent, level + 1);
-      }
-      if (!first) {
-        newline(level);
-      }
-      out->push_back(']');
+    case Json::Kind::kArray:
+      append_items(out, "[]", value.as_array(), indent, level,
+                   [&](const Json& item) { append_value(out, item, indent, level + 1); });
       break;
-    }
-    case Json::Kind::kObject: {
-      out->push_back('{');
-      bool first = true;
-      for (const JsonMember& member : value.as_object()) {
-        if (!first) {
-          out->push_back(',');
-        }
-        first = false;
-        newline(level + 1);
+    case Json::Kind::kObject:
+      append_items(out, "{}", value.as_object(), indent, level, [&](const JsonMember& member) {
         append_json_string(out, member.key);
         out->append(indent >= 0 ? ": " : ":");
         append_value(out, member.value, indent, level + 1);
-      }
-      if (!first) {
-        newline(level);
-      }
-      out->push_back('}');
+      });
       break;
-    }
   }
 }
 

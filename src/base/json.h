@@ -19,7 +19,13 @@ struct JsonMember;
 /// Members in the order of the text (or of insertion); keys are unique.
 class JsonObject {
  public:
-  JsonObject() = default;
+  // Defined where JsonMember is complete, below.
+  JsonObject() noexcept;
+  JsonObject(const JsonObject& other);
+  JsonObject(JsonObject&& other) noexcept;
+  JsonObject& operator=(const JsonObject& other);
+  JsonObject& operator=(JsonObject&& other) noexcept;
+  ~JsonObject();
   JsonObject(std::initializer_list<JsonMember> members);
 
   const Json* find(std::string_view key) const;  ///< nullptr if absent
@@ -132,6 +138,13 @@ struct JsonMember {
   std::string key;
   Json value;
 };
+
+inline JsonObject::JsonObject() noexcept = default;
+inline JsonObject::JsonObject(const JsonObject& other) = default;
+inline JsonObject::JsonObject(JsonObject&& other) noexcept = default;
+inline JsonObject& JsonObject::operator=(const JsonObject& other) = default;
+inline JsonObject& JsonObject::operator=(JsonObject&& other) noexcept = default;
+inline JsonObject::~JsonObject() = default;
 
 enum class JsonDuplicates : unsigned char { kLastWins, kReject };
 

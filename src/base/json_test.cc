@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json.h"
 
+#include <cstdlib>
 #include <gtest/gtest.h>
 
 namespace plumb {
@@ -71,6 +72,17 @@ TEST(Json, line_separators_and_controls_are_escaped_and_other_text_is_raw) {
 
 TEST(Json, doubles_print_shortest_round_trip) {
   EXPECT_EQ(to_text(JsonArray{Json(0.1), Json(1e300), Json(3.0)}), "[0.1,1e+300,3.0]");
+}
+
+TEST(Json, doubles_are_the_nearest_to_their_text) {
+  for (const std::string_view text :
+       {"1.8446744073718446e+25", "18446744073718446709551615", "2.2250738585072014e-308", "5e-324",
+        "1.7976931348623157e308", "0.1", "9007199254740993.0", "123456789012345678901",
+        "7.2057594037927933e16", "-3.141592653589793238462643"}) {
+    const Result<Json> json = parse_json(text);
+    ASSERT_TRUE(json.ok()) << text;
+    EXPECT_EQ(json.value().as_double(), std::strtod(std::string(text).c_str(), nullptr)) << text;
+  }
 }
 
 }  // namespace
