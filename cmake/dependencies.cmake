@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Outside libraries, each found through its package; docs/dependencies.md says why each is here.
+option(PLUMB_STATIC_LIBS "link the static archives where the system has them (scripts/build --bundle)" OFF)
+if(PLUMB_STATIC_LIBS)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
+  set(Boost_USE_STATIC_LIBS ON)
+  set(OPENSSL_USE_STATIC_LIBS ON)
+endif()
 find_package(Threads REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(spdlog 1.10 REQUIRED)
@@ -7,6 +13,7 @@ find_package(Boost 1.81 REQUIRED COMPONENTS json)
 find_package(OpenSSL 3 REQUIRED)
 find_package(prometheus-cpp REQUIRED COMPONENTS core)  # its config states no version
 find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)

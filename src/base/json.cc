@@ -459,7 +459,7 @@ void append_items(std::string* out, std::string_view brackets, const Items& item
   const auto newline = [&](int at) {
     if (indent >= 0) {
       out->push_back('\n');
-      out->append(static_cast<std::size_t>(indent * at), ' ');
+      out->append(static_cast<std::size_t>(indent) * static_cast<std::size_t>(at), ' ');
     }
   };
   out->push_back(brackets[0]);

@@ -199,6 +199,7 @@ LogState make_state(LogOptions options) {
 // Where lines go is a fact of the process, like its standard error: the only such state in base.
 // Never destroyed, so that threads may log until the very end.
 LogState& state() {
+  // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): argued above
   static auto* const state = new LogState(make_state({}));
   return *state;
 }

@@ -33,8 +33,7 @@ prometheus::Labels checked(const std::string& name, const MetricLabels& labels) 
   PLUMB_CHECK(is_name(name, true), "metric name '" + name + "'");
   prometheus::Labels result;
   for (const auto& [label, value] : labels) {
-    PLUMB_CHECK(is_name(label, false) && !label.starts_with("__") && label != "le",
-                "label name '" + label + "' of metric " + name);
+    PLUMB_CHECK(is_name(label, false) && !label.starts_with("__") && label != "le", label);
     result[label] = to_valid_utf8(value);
   }
   return result;

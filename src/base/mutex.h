@@ -47,6 +47,7 @@ class PLUMB_SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) PLUMB_ACQUIRE(mutex) : lock_(mutex.mutex_) {}
 
+  // NOLINTNEXTLINE(modernize-use-equals-default): the analysis wants a body
   ~MutexLock() PLUMB_RELEASE() {}
 
   MutexLock(const MutexLock&) = delete;

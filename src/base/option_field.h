@@ -27,9 +27,9 @@ namespace plumb {
 enum class FieldForm : unsigned char { kPlain, kPath, kSecret, kBytes };
 
 template <class T>
-constexpr bool kIsDuration = false;
+inline constexpr bool kIsDuration = false;
 template <class R, class P>
-constexpr bool kIsDuration<std::chrono::duration<R, P>> = true;
+inline constexpr bool kIsDuration<std::chrono::duration<R, P>> = true;
 
 /// One option: which member, its flag, what it means, its bounds (durations: in seconds).
 template <class S, class T>
@@ -48,6 +48,10 @@ struct Choice {
   std::string_view name;
   T value;
 };
+
+// clang 14 does not deduce aggregates by itself.
+template <class T>
+Choice(const char*, T) -> Choice<T>;
 
 template <class S, class T, std::size_t N>
 struct ChoiceField {

@@ -146,9 +146,7 @@ Json write(const T& value) {
       array.emplace_back(text);
     }
     return Json(std::move(array));
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return Json(value);
-  } else if constexpr (std::is_integral_v<T>) {
+  } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     return Json(static_cast<std::int64_t>(value));
   } else if constexpr (std::is_floating_point_v<T>) {
     return Json(static_cast<double>(value));

@@ -61,13 +61,12 @@ class [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value)
-      : v_(std::in_place_index<0>, std::move(value)) {
-  }  // NOLINT(google-explicit-constructor): return x;
+  // Implicit on purpose: `return value;` and `return Status{…};` both make a Result.
+  // NOLINTNEXTLINE(google-explicit-constructor): above
+  Result(T value) : v_(std::in_place_index<0>, std::move(value)) {}
 
-  Result(Status status)
-      : v_(std::in_place_index<1>,
-           std::move(status)) {  // NOLINT(google-explicit-constructor): same
+  // NOLINTNEXTLINE(google-explicit-constructor): above
+  Result(Status status) : v_(std::in_place_index<1>, std::move(status)) {
     PLUMB_CHECK(!std::get<1>(v_).ok(), "a Result without a value needs an error");
   }
 

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""stages.py --release | --all | --ci: builds and runs the tests, stage by stage.
+
+Prints what failed, how long each stage took, and `N passed, M failed` as the last line. A label
+whose tests were all skipped counts as a failure: a green run must have tested something.
+"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+THREADED_MODULES = ("base", "net", "engine", "server", "frontend")
+FUZZ_SECONDS = 20
+JOBS = str(len(os.sched_getaffinity(0)))
+
+
+class Results:
+    """Counts, and the names of what failed."""
+
+    def __init__(self):
+        self.num_passed = 0
+        self.num_skipped = 0
+        self.failed = []
+        self.minutes = []
+
+    def add(self, name, ok):
+        if ok:
+            self.num_passed += 1
+        else:
+            self.failed.append(name)
+
+    def print(self):
+        print()
+        for stage, minutes in self.minutes:
+            print(f"{minutes:6.1f} min  {stage}")
+        for name in self.failed:
+            print(f"FAILED {name}")
+        if self.num_skipped:
+            print(f"{self.num_skipped} skipped")
+        print(f"{self.num_passed} passed, {len(self.failed)} failed")
+        return 1 if self.failed else 0
+
+
+def run(command, **options):
+    return subprocess.run(command, cwd=ROOT, check=False, **options)
+
+
+def quiet(command, **options):
+    """Runs a command and shows its output only when it fails."""
+    done = run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    if done.returncode != 0:
+        print("\n".join(done.stdout.splitlines()[-80:]), flush=True)
+    return done.returncode == 0
+
+
+def configured(preset):
+    return (os.path.exists(os.path.join(ROOT, "build", preset, "build.ninja")) or
+            quiet(["cmake", "--preset", preset]))
+
+
+def build(results, preset, *targets):
+    """Builds the targets; a failure is one failed test, since nothing after it can run."""
+    ok = configured(preset)
+    command = ["cmake", "--build", f"build/{preset}", "-j", JOBS, "--", "-k", "0", *targets]
+    ok = ok and quiet(command)
+    results.add(f"build {preset} {' '.join(targets)}".rstrip(), ok)
+    return ok
+
+
+def test_labels(folder, arguments):
+    shown = run(["ctest", "--test-dir", folder, "--show-only=json-v1", *arguments],
+                capture_output=True, text=True)
+    labels = {}
+    try:
+        tests = json.loads(shown.stdout)["tests"]
+    except (ValueError, KeyError):
+        return labels
+    for test in tests:
+        for entry in test.get("properties", []):
+            if entry["name"] == "LABELS":
+                labels[test["name"]] = entry["value"]
+    return labels
+
+
+def ctest(results, where, folder, arguments=(), prefix=()):
+    """Runs the tests of a build folder and adds each to the results."""
+    report = os.path.join(ROOT, folder, "results.xml")
+    if os.path.exists(report):
+        os.remove(report)
+    run([*prefix, "ctest", "--test-dir", folder, "-j", JOBS, "--output-on-failure", "--progress",
+         "--quiet", "--output-junit", report, *arguments])
+    labels = test_labels(folder, arguments)
+    if not os.path.exists(report):
+        results.add(f"{where}: ctest wrote no report", False)
+        return
+    num_run = {}
+    for case in xml.etree.ElementTree.parse(report).getroot().iter("testcase"):
+        name = case.get("name")
+        # "notrun" is a test without its program; a test that skipped itself says so in a message.
+        skip = case.find("skipped")
+        skipped = skip is not None and "SKIP" in (skip.get("message") or "").upper()
+        if skipped:
+            results.num_skipped += 1
+        else:
+            ok = case.get("status") == "run" and case.find("failure") is None
+            results.add(f"{where}: {name}", ok)
+            if not ok:
+                print_failure(case)
+        for label in labels.get(name, []):
+            num_run[label] = num_run.get(label, 0) + (0 if skipped else 1)
+    for label, count in sorted(num_run.items()):
+        if count == 0:
+            results.add(f"{where}: every test of label '{label}' was skipped", False)
+
+
+def print_failure(case):
+    output = case.findtext("system-out") or ""
+    print(f"--- {case.get('name')}\n" + "\n".join(output.splitlines()[-40:]), flush=True)
+
+
+def release_tests(results):
+    if not quiet(["scripts/venv"]):
+        results.add("scripts/venv", False)
+    if build(results, "release"):
+        ctest(results, "release", "build/release")
+
+
+def module_folders(preset, modules=("*", "kernels/*")):
+    """Folders of src/ that are part of the build, relative to its root."""
+    base = os.path.join(ROOT, "build", preset)
+    found = []
+    for module in modules:
+        found += glob.glob(os.path.join(base, "src", module, "CTestTestfile.cmake"))
+    return sorted(os.path.relpath(os.path.dirname(path), base) for path in found)
+
+
+def asan_tests(results):
+    if not configured("asan"):
+        results.add("configure asan", False)
+    elif build(results, "asan", *[f"{folder}/all" for folder in module_folders("asan")]):
+        ctest(results, "asan", "build/asan", ["-L", "^unit$"])
+
+
+def tsan_tests(results):
+    if not configured("tsan"):
+        results.add("configure tsan", False)
+        return
+    folders = module_folders("tsan", THREADED_MODULES)
+    # Some kernels place mappings where this TSan does not expect them unless told not to.
+    prefix = ["setarch", "-R"] if shutil.which("setarch") else []
+    if build(results, "tsan", *[f"{folder}/all" for folder in folders]):
+        for folder in folders:
+            ctest(results, f"tsan {folder}", f"build/tsan/{folder}", ["-L", "^unit$"], prefix)
+
+
+def clang_build(results):
+    build(results, "clang")
+
+
+def fuzzers(results):
+    if not build(results, "clang", "fuzzers"):
+        return
+    for program in sorted(glob.glob(os.path.join(ROOT, "build/clang/tests/fuzz/*_fuzz"))):
+        name = os.path.basename(program)
+        stem = re.sub("_fuzz$", "", name)
+        found = os.path.join(ROOT, "build/clang/fuzz_corpus", stem)
+        os.makedirs(found, exist_ok=True)
+        corpora = [found]
+        seeds = os.path.join(ROOT, "tests/fuzz/corpus", stem)
+        if os.path.isdir(seeds):
+            corpora.append(seeds)
+        results.add(f"fuzz {stem}", quiet(
+            [program, f"-max_total_time={FUZZ_SECONDS}", "-timeout=10", "-rss_limit_mb=2048",
+             f"-artifact_prefix=build/clang/{stem}-", *corpora],
+            timeout=FUZZ_SECONDS * 10, errors="replace"))
+
+
+def static_checks(results):
+    results.add("format", quiet(["scripts/format", "--check"]))
+    for lint in ("forbidden", "layers", "shape"):
+        results.add(f"lint {lint}", quiet(["python3", f"tools/lint/{lint}.py", "."]))
+
+
+def headers(results):
+    build(results, "release", "headers")
+
+
+def tidy(results):
+    results.add("tidy", quiet(["scripts/tidy"]))
+
+
+STAGES = {
+    "--release": [("release tests", release_tests)],
+    "--all": [("release tests", release_tests), ("asan, unit tests", asan_tests),
+              ("tsan, threaded modules", tsan_tests), ("fuzzers", fuzzers)],
+    "--ci": [("format, lints, layering", static_checks), ("headers alone", headers),
+             ("release tests", release_tests), ("asan, unit tests", asan_tests),
+             ("tsan, threaded modules", tsan_tests), ("clang build", clang_build),
+             ("fuzzers", fuzzers), ("tidy on changed files", tidy)],
+}
+
+
+def main():
+    stages = STAGES.get(sys.argv[1] if len(sys.argv) == 2 else "")
+    if stages is None:
+        print("usage: stages.py --release | --all | --ci", file=sys.stderr)
+        return 2
+    results = Results()
+    for name, stage in stages:
+        print(f"== {name}", flush=True)
+        start = time.monotonic()
+        stage(results)
+        results.minutes.append((name, (time.monotonic() - start) / 60))
+    return results.print()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
