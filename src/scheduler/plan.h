@@ -31,9 +31,9 @@ struct StepLimits {
 /// What the planner decides from; values and views for one call.
 struct PlannerState {
   std::chrono::steady_clock::time_point now;
-  std::span<const SeqSnapshot> running;    ///< in the policy's order
-  std::span<const SeqSnapshot> waiting;    ///< the first of the queue, in the policy's order
-  std::span<const SeqDeadline> deadlines;  ///< the earliest, earliest first
+  std::span<const SeqSnapshot> running = {};    ///< in the policy's order
+  std::span<const SeqSnapshot> waiting = {};    ///< the first of the queue, in the policy's order
+  std::span<const SeqDeadline> deadlines = {};  ///< the earliest, earliest first
   std::int64_t num_blocks = 0;             ///< of the pool
   std::int64_t num_free_blocks = 0;
   std::int64_t num_evictable_blocks = 0;
