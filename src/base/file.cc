@@ -178,6 +178,27 @@ bool file_exists(const std::string& path) {
   return ::access(path.c_str(), F_OK) == 0;
 }
 
+Status check_private_file(const std::string& path) {
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) {
+    return system_error(path, "open");
+  }
+  struct stat st {};
+  if (::fstat(fd.get(), &st) != 0) {
+    return system_error(path, "stat");
+  }
+  if (!S_ISREG(st.st_mode)) {
+    return {Code::kInvalidArgument, path + ": is not a regular file"};
+  }
+  if (st.st_uid != ::geteuid()) {
+    return {Code::kInvalidArgument, path + ": belongs to another user"};
+  }
+  if ((st.st_mode & 077) != 0) {
+    return {Code::kInvalidArgument, path + ": others may read or write it; run: chmod 600 " + path};
+  }
+  return {};
+}
+
 Result<AppendFile> AppendFile::open(const std::string& path) {
   FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (fd.get() < 0) {

@@ -46,8 +46,8 @@ Status check_family(std::string_view name) {
 }
 
 Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
-  return checkpoint.kind() == CheckpointKind::kGguf ? config_from_gguf(checkpoint.metadata())
-                                                    : config_from_hf(checkpoint.config());
+  return checkpoint.kind() == Checkpoint::Kind::kGguf ? config_from_gguf(checkpoint.metadata())
+                                                      : config_from_hf(checkpoint.config());
 }
 
 Result<std::unique_ptr<Model>> load_model(const ModelSource& source) {

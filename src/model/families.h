@@ -6,9 +6,9 @@
 
 #include "base/status.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/shard.h"
 #include "model/model.h"
 #include "model/model_config.h"
+#include "model/shard_rank.h"
 #include "ops/backend.h"
 
 namespace plumb {

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "tensor/format.h"
-#include "tensor/host_allocator.h"
 
 namespace plumb {
 namespace {
@@ -30,22 +29,22 @@ WeightLoader::WeightLoader(Checkpoint& checkpoint, Backend& backend, ShardRank r
     : checkpoint_(checkpoint), backend_(backend), rank_(rank) {}
 
 const std::string& WeightLoader::pick(const TensorName& name) const {
-  return checkpoint_.kind() == CheckpointKind::kGguf ? name.gguf : name.hf;
+  return checkpoint_.kind() == Checkpoint::Kind::kGguf ? name.gguf : name.hf;
 }
 
 void WeightLoader::complain(std::string problem) {
   problems_.push_back(std::move(problem));
 }
 
-const RawTensor* WeightLoader::take(const TensorName& name, bool required) {
+const TensorRecord* WeightLoader::take(const TensorName& name, bool required) {
   const std::string& key = pick(name);
-  const RawTensor* tensor = key.empty() ? nullptr : checkpoint_.find(key);
-  if (tensor != nullptr) {
+  const TensorRecord* record = key.empty() ? nullptr : checkpoint_.find(key);
+  if (record != nullptr) {
     used_.insert(key);
   } else if (required) {
     missing_.push_back(key);
   }
-  return tensor;
+  return record;
 }
 
 void WeightLoader::ignore(const TensorName& name) {
@@ -53,88 +52,105 @@ void WeightLoader::ignore(const TensorName& name) {
 }
 
 Weight WeightLoader::matrix(const TensorName& name, std::int64_t rows, std::int64_t cols,
-                            ShardRule rule) {
-  const RawTensor* tensor = take(name, true);
-  return tensor == nullptr ? Weight() : pack(*tensor, rows, cols, rule);
+                            ShardKind kind) {
+  const TensorRecord* record = take(name, true);
+  return record == nullptr ? Weight() : pack(*record, rows, cols, kind);
 }
 
 Weight WeightLoader::optional_matrix(const TensorName& name, std::int64_t rows, std::int64_t cols,
-                                     ShardRule rule) {
-  const RawTensor* tensor = take(name, false);
-  return tensor == nullptr ? Weight() : pack(*tensor, rows, cols, rule);
+                                     ShardKind kind) {
+  const TensorRecord* record = take(name, false);
+  return record == nullptr ? Weight() : pack(*record, rows, cols, kind);
 }
 
-Weight WeightLoader::pack(const RawTensor& tensor, std::int64_t rows, std::int64_t cols,
-                          ShardRule rule) {
-  if (tensor.shape != Shape{rows, cols}) {
-    complain("tensor '" + tensor.name + "' is " + to_text(tensor.shape) + ", expected " +
-             to_text(Shape{rows, cols}));
+Weight WeightLoader::pack(const TensorRecord& record, std::int64_t rows, std::int64_t cols,
+                          ShardKind kind) {
+  if (!check_dims(record, {rows, cols})) {
     return {};
   }
-  if (!traits(tensor.dtype).is_weight) {
-    complain("tensor '" + tensor.name + "' has type " + std::string(to_text(tensor.dtype)) +
+  const Result<RawTensor> whole = checkpoint_.tensor(record);
+  if (!whole.ok()) {
+    complain(whole.status().message());
+    return {};
+  }
+  if (!traits(whole.value().dtype).is_weight) {
+    complain("tensor '" + record.name + "' has type " + record.type_name +
              ", which is no weight format");
     return {};
   }
-  Result<TensorShard> share = shard(tensor, rule, rank_);
+  const Result<TensorShard> share = shard(whole.value(), {kind, rank_.rank, rank_.num_ranks, 1});
   if (!share.ok()) {
     complain(share.status().message());
     return {};
   }
-  const TensorShard& part = share.value();
-  Result<Weight> weight = backend_.pack({tensor.dtype, part.shape[0], part.shape[1], part.bytes});
+  const RawTensor& part = share.value().tensor;
+  Result<Weight> weight = backend_.pack({part.dtype, part.shape[0], part.shape[1], part.bytes});
   if (!weight.ok()) {
-    complain("tensor '" + tensor.name + "': " + weight.status().message());
+    complain("tensor '" + record.name + "': " + weight.status().message());
     return {};
   }
   if (!weight.value().is_mapped()) {
-    checkpoint_.release_pages(tensor);
+    checkpoint_.release_pages(record.name);
   }
   num_parameters_ += rows * cols;
   weight_bytes_ += static_cast<std::int64_t>(weight.value().bytes().size());
   return std::move(weight).value();
 }
 
-std::vector<float> WeightLoader::host_vector(const TensorName& name, std::int64_t n) {
-  const RawTensor* tensor = take(name, false);
-  return tensor == nullptr ? std::vector<float>() : values_of(*tensor, n);
+bool WeightLoader::check_dims(const TensorRecord& record,
+                              const std::vector<std::int64_t>& expected) {
+  if (record.dims != expected) {
+    complain("tensor '" + record.name + "' is " + dims_to_text(record.dims) + ", expected " +
+             dims_to_text(expected));
+    return false;
+  }
+  return true;
 }
 
-std::vector<float> WeightLoader::values_of(const RawTensor& tensor, std::int64_t n) {
-  if (tensor.shape != Shape{n}) {
-    complain("tensor '" + tensor.name + "' is " + to_text(tensor.shape) + ", expected " +
-             to_text(Shape{n}));
+std::vector<float> WeightLoader::host_vector(const TensorName& name, std::int64_t n) {
+  const TensorRecord* record = take(name, false);
+  return record == nullptr ? std::vector<float>() : values_of(*record, n);
+}
+
+std::vector<float> WeightLoader::values_of(const TensorRecord& record, std::int64_t n) {
+  if (!check_dims(record, {n})) {
     return {};
   }
-  if (!traits(tensor.dtype).is_weight || traits(tensor.dtype).block_elems != 1) {
-    complain("tensor '" + tensor.name + "' has type " + std::string(to_text(tensor.dtype)) +
+  const Result<RawTensor> tensor = checkpoint_.tensor(record);
+  if (!tensor.ok()) {
+    complain(tensor.status().message());
+    return {};
+  }
+  const DType dtype = tensor.value().dtype;
+  if (!traits(dtype).is_weight || traits(dtype).block_elems != 1) {
+    complain("tensor '" + record.name + "' has type " + record.type_name +
              ", expected F32, F16 or BF16");
     return {};
   }
   std::vector<float> values(static_cast<std::size_t>(n));
-  dequantize(tensor.dtype, tensor.bytes.data(), n, values.data());
+  dequantize(dtype, tensor.value().bytes.data(), n, values.data());
   return values;
 }
 
-Parameter WeightLoader::vector(const TensorName& name, std::int64_t n, ShardRule rule,
+Parameter WeightLoader::vector(const TensorName& name, std::int64_t n, ShardKind kind,
                                double offset) {
-  const RawTensor* tensor = take(name, true);
-  return tensor == nullptr ? Parameter() : load_vector(*tensor, n, rule, offset);
+  const TensorRecord* record = take(name, true);
+  return record == nullptr ? Parameter() : load_vector(*record, n, kind, offset);
 }
 
-Parameter WeightLoader::optional_vector(const TensorName& name, std::int64_t n, ShardRule rule) {
-  const RawTensor* tensor = take(name, false);
-  return tensor == nullptr ? Parameter() : load_vector(*tensor, n, rule, 0.0);
+Parameter WeightLoader::optional_vector(const TensorName& name, std::int64_t n, ShardKind kind) {
+  const TensorRecord* record = take(name, false);
+  return record == nullptr ? Parameter() : load_vector(*record, n, kind, 0.0);
 }
 
-Parameter WeightLoader::load_vector(const RawTensor& tensor, std::int64_t n, ShardRule rule,
+Parameter WeightLoader::load_vector(const TensorRecord& record, std::int64_t n, ShardKind kind,
                                     double offset) {
-  std::vector<float> values = values_of(tensor, n);
+  std::vector<float> values = values_of(record, n);
   if (values.empty()) {
     return {};
   }
   num_parameters_ += n;
-  if (rule == ShardRule::kRows) {
+  if (kind == ShardKind::kColumns) {
     const std::int64_t share = n / rank_.num_ranks;
     values.erase(values.begin(), values.begin() + rank_.rank * share);
     values.resize(static_cast<std::size_t>(share));
@@ -166,9 +182,9 @@ Parameter WeightLoader::parameter(const std::vector<float>& values) {
 
 Status WeightLoader::finish() const {
   std::vector<std::string> unexpected;
-  for (const RawTensor& tensor : checkpoint_.tensors()) {
-    if (used_.find(tensor.name) == used_.end()) {
-      unexpected.push_back(tensor.name);
+  for (const TensorRecord& record : checkpoint_.tensors()) {
+    if (used_.find(record.name) == used_.end()) {
+      unexpected.push_back(record.name);
     }
   }
   std::string message;

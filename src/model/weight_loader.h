@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/shard.h"
+#include "model/shard_rank.h"
 #include "ops/backend.h"
 #include "ops/weight.h"
 #include "tensor/tensor.h"
@@ -39,15 +40,15 @@ class WeightLoader {
   WeightLoader(Checkpoint& checkpoint, Backend& backend, ShardRank rank);
 
   /// The matrix [rows N, cols K] of the whole model; the result is this rank's share of it.
-  Weight matrix(const TensorName& name, std::int64_t rows, std::int64_t cols, ShardRule rule);
+  Weight matrix(const TensorName& name, std::int64_t rows, std::int64_t cols, ShardKind kind);
   /// As matrix(); empty if the checkpoint lacks it.
   Weight optional_matrix(const TensorName& name, std::int64_t rows, std::int64_t cols,
-                         ShardRule rule);
+                         ShardKind kind);
   /// A vector of n values, each plus `offset`.
-  Parameter vector(const TensorName& name, std::int64_t n, ShardRule rule = ShardRule::kReplicate,
+  Parameter vector(const TensorName& name, std::int64_t n, ShardKind kind = ShardKind::kReplicate,
                    double offset = 0.0);
   Parameter optional_vector(const TensorName& name, std::int64_t n,
-                            ShardRule rule = ShardRule::kReplicate);
+                            ShardKind kind = ShardKind::kReplicate);
   /// Values on the host; empty if absent.
   std::vector<float> host_vector(const TensorName& name, std::int64_t n);
   /// Copies host values to the device.
@@ -66,10 +67,11 @@ class WeightLoader {
 
  private:
   const std::string& pick(const TensorName& name) const;
-  Weight pack(const RawTensor& tensor, std::int64_t rows, std::int64_t cols, ShardRule rule);
-  std::vector<float> values_of(const RawTensor& tensor, std::int64_t n);
-  Parameter load_vector(const RawTensor& tensor, std::int64_t n, ShardRule rule, double offset);
-  const RawTensor* take(const TensorName& name, bool required);
+  Weight pack(const TensorRecord& record, std::int64_t rows, std::int64_t cols, ShardKind kind);
+  std::vector<float> values_of(const TensorRecord& record, std::int64_t n);
+  Parameter load_vector(const TensorRecord& record, std::int64_t n, ShardKind kind, double offset);
+  const TensorRecord* take(const TensorName& name, bool required);
+  bool check_dims(const TensorRecord& record, const std::vector<std::int64_t>& expected);
   void complain(std::string problem);
 
   Checkpoint& checkpoint_;

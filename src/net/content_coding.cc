@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-
+#define ZLIB_CONST  // lets zlib take constant input
 #include <zlib.h>
 #include <zstd.h>
 
@@ -134,8 +134,7 @@ Result<std::unique_ptr<BodyDecoder>> BodyDecoder::create(std::string_view coding
   if (equals_ignore_case(coding, "zstd")) {
     return std::unique_ptr<BodyDecoder>(std::make_unique<ZstdDecoder>(max_decoded_bytes));
   }
-  return Status(Code::kUnsupported,
-                "content-encoding is not supported; send gzip, zstd or none");
+  return Status(Code::kUnsupported, "content-encoding is not supported; send gzip, zstd or none");
 }
 
 }  // namespace plumb

@@ -32,10 +32,21 @@ void release(std::string& buffer) {
 }  // namespace
 
 void ServerContext::on_closed() {
+  // Under the lock, so that who waits for zero may destroy this as soon as it sees it.
+  const MutexLock lock(mutex);
   if (num_connections.fetch_sub(1) == 1) {
-    const std::lock_guard lock(mutex);
     all_closed.notify_all();
   }
+}
+
+bool ServerContext::wait_closed(Clock::TimePoint deadline) {
+  MutexLock lock(mutex);
+  while (num_connections > 0) {
+    if (!all_closed.wait_until(lock, deadline)) {
+      return num_connections == 0;
+    }
+  }
+  return true;
 }
 
 const std::string& ServerLoop::date_now() {
@@ -250,7 +261,8 @@ void HttpConnection::fail(int status) {
   phase_ = Phase::kAnswering;
   deadline_ = kNever;
   response_ = std::make_shared<ResponseState>(home_.loop, weak_from_this(), BufferLimits{});
-  response_->send({status, {{"content-type", std::move(error.content_type)}}, std::move(error.body)});
+  response_->send(
+      {status, {{"content-type", std::move(error.content_type)}}, std::move(error.body)});
   again_ = true;
 }
 
@@ -419,6 +431,9 @@ void HttpConnection::end_answer() {
     cut(DisconnectReason::kPeerClosed);
     return;
   }
+  if (in_.empty()) {
+    release(in_);
+  }
   phase_ = Phase::kIdle;
   set_deadline(options().idle_timeout);
   again_ = true;
@@ -469,7 +484,7 @@ void HttpConnection::on_timer() {
     beat(now);
   }
   if (deadline_ <= now) {
-    const bool is_late = phase_ == Phase::kBody || (phase_ == Phase::kHead && !writing_);
+    const bool is_late = phase_ == Phase::kHead || phase_ == Phase::kBody;
     if (!is_late || writing_) {
       cut(DisconnectReason::kShutdown);
       return;

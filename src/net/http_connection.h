@@ -3,12 +3,11 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "net/http_parser.h"
 #include "net/http_server.h"
 #include "net/response_state.h"
@@ -23,10 +22,12 @@ struct ServerContext {
   HttpHandler& handler;
   std::atomic<std::int64_t> num_connections{0};
   std::atomic<bool> draining{false};
-  std::mutex mutex;
-  std::condition_variable all_closed;
+  Mutex mutex;
+  CondVar all_closed;
 
   void on_closed();
+  /// False if the deadline passed while connections were open.
+  bool wait_closed(Clock::TimePoint deadline);
 };
 
 /// The connections of one loop. Thread: the loop.

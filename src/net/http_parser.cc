@@ -2,10 +2,9 @@
 #include "net/http_parser.h"
 
 #include <algorithm>
-#include <utility>
-
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
+#include <utility>
 
 #include "base/text.h"
 #include "net/content_coding.h"

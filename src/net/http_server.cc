@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/http_server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "net/http_connection.h"
@@ -85,7 +86,8 @@ HttpServer::~HttpServer() {
   if (listener_) {
     shutdown(std::chrono::nanoseconds(0));
   }
-  // Loops go first: what is queued on them may refer to the rest.
+  listener_.reset();
+  // Before the rest: what is queued on the loops may refer to it.
   own_loops_.clear();
 }
 
@@ -137,17 +139,13 @@ void HttpServer::shutdown(std::chrono::nanoseconds grace) {
   context_->draining = true;
   listener_->close();
   on_each_loop(drain_all);
-  const auto is_empty = [this] { return context_->num_connections == 0; };
-  if (!loops_[0]->is_manual()) {
-    std::unique_lock lock(context_->mutex);
-    if (context_->all_closed.wait_for(lock, grace, is_empty)) {
-      return;
-    }
+  const bool is_threaded = !loops_[0]->is_manual();
+  if (is_threaded && context_->wait_closed(system_clock().now() + grace)) {
+    return;
   }
   on_each_loop(cut_all);
-  if (!loops_[0]->is_manual()) {
-    std::unique_lock lock(context_->mutex);
-    context_->all_closed.wait(lock, is_empty);
+  if (is_threaded) {
+    context_->wait_closed(Clock::TimePoint::max());
   }
 }
 

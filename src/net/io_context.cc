@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/io_context.h"
 
-#include <map>
-#include <utility>
-#include <vector>
-
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/system/system_error.hpp>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/thread.h"
@@ -146,8 +145,7 @@ std::int64_t IoContext::poll() {
   std::int64_t num_run = 0;
   for (;;) {
     impl_->io.restart();
-    const std::int64_t progress =
-        static_cast<std::int64_t>(impl_->io.poll()) + impl_->run_due();
+    const std::int64_t progress = static_cast<std::int64_t>(impl_->io.poll()) + impl_->run_due();
     if (progress == 0) {
       return num_run;
     }

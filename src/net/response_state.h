@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "base/mutex.h"
 #include "net/io_context.h"
 #include "net/response_writer.h"
 
@@ -68,19 +68,20 @@ class ResponseState {
  private:
   enum class Mode : unsigned char { kNone, kFull, kStream };
 
-  void wake_locked();
+  void wake_locked() PLUMB_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  IoContext* loop_;  // null once detached: the loop may be gone
+  mutable Mutex mutex_;
+  IoContext* loop_ PLUMB_GUARDED_BY(mutex_);  // null once detached: the loop may be gone
   const std::weak_ptr<ResponseSink> sink_;
   const BufferLimits limits_;
-  Mode mode_ = Mode::kNone;
-  ResponseBatch batch_;
-  std::int64_t buffered_bytes_ = 0;
-  bool finished_ = false;
-  bool wake_posted_ = true;  // the connection looks by itself after the handler was called
-  std::optional<DisconnectReason> reason_;
-  UniqueFunction<void(DisconnectReason)> callback_;
+  Mode mode_ PLUMB_GUARDED_BY(mutex_) = Mode::kNone;
+  ResponseBatch batch_ PLUMB_GUARDED_BY(mutex_);
+  std::int64_t buffered_bytes_ PLUMB_GUARDED_BY(mutex_) = 0;
+  bool finished_ PLUMB_GUARDED_BY(mutex_) = false;
+  bool wake_posted_ PLUMB_GUARDED_BY(mutex_) =
+      true;  // the connection looks by itself after the handler was called
+  std::optional<DisconnectReason> reason_ PLUMB_GUARDED_BY(mutex_);
+  UniqueFunction<void(DisconnectReason)> callback_ PLUMB_GUARDED_BY(mutex_);
 };
 
 }  // namespace plumb

@@ -25,7 +25,7 @@ void ResponseState::wake_locked() {
 }
 
 void ResponseState::send(HttpResponse response) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   PLUMB_CHECK(mode_ == Mode::kNone, "a request is answered once");
   mode_ = Mode::kFull;
   finished_ = true;
@@ -35,7 +35,7 @@ void ResponseState::send(HttpResponse response) {
 }
 
 void ResponseState::start_stream(int status, Headers headers, StreamOptions options) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   PLUMB_CHECK(mode_ == Mode::kNone, "a request is answered once");
   mode_ = Mode::kStream;
   batch_.stream_head = HttpResponse{status, std::move(headers), {}};
@@ -44,7 +44,7 @@ void ResponseState::start_stream(int status, Headers headers, StreamOptions opti
 }
 
 WriteState ResponseState::write_event(std::string bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   PLUMB_CHECK(mode_ == Mode::kStream, "events follow start_stream()");
   if (loop_ == nullptr || finished_ || batch_.aborted) {
     return WriteState::kClosed;
@@ -66,7 +66,7 @@ WriteState ResponseState::write_event(std::string bytes) {
 }
 
 void ResponseState::finish() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   PLUMB_CHECK(mode_ == Mode::kStream, "finish() ends a stream");
   if (batch_.aborted) {
     return;
@@ -78,7 +78,7 @@ void ResponseState::finish() {
 
 void ResponseState::abort() {
   UniqueFunction<void(DisconnectReason)> callback;  // the one who aborts needs no word of it
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (finished_) {
     return;
   }
@@ -90,7 +90,7 @@ void ResponseState::abort() {
 void ResponseState::on_disconnect(UniqueFunction<void(DisconnectReason)> callback) {
   std::optional<DisconnectReason> reason;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (loop_ != nullptr) {
       callback_ = std::move(callback);
       return;
@@ -103,18 +103,18 @@ void ResponseState::on_disconnect(UniqueFunction<void(DisconnectReason)> callbac
 }
 
 bool ResponseState::is_disconnected() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return reason_.has_value();
 }
 
 std::int64_t ResponseState::buffered_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return buffered_bytes_;
 }
 
 void ResponseState::release() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (mode_ == Mode::kNone && !batch_.aborted) {
       mode_ = Mode::kFull;
       finished_ = true;
@@ -128,7 +128,7 @@ void ResponseState::release() {
 }
 
 ResponseBatch ResponseState::take() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   wake_posted_ = false;
   ResponseBatch batch = std::move(batch_);
   batch_ = ResponseBatch();
@@ -137,18 +137,18 @@ ResponseBatch ResponseState::take() {
 }
 
 void ResponseState::on_sent(std::int64_t num_event_bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   buffered_bytes_ -= num_event_bytes;
 }
 
 bool ResponseState::is_finished() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return finished_;
 }
 
 void ResponseState::detach() {
   UniqueFunction<void(DisconnectReason)> callback;  // destroyed outside the lock
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   loop_ = nullptr;
   callback = std::move(callback_);
 }
@@ -156,7 +156,7 @@ void ResponseState::detach() {
 void ResponseState::disconnect(DisconnectReason reason) {
   UniqueFunction<void(DisconnectReason)> callback;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     loop_ = nullptr;
     reason_ = reason;
     batch_ = ResponseBatch();

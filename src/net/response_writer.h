@@ -29,7 +29,8 @@ enum class WriteState : unsigned char {
 };
 
 struct StreamOptions {
-  std::chrono::nanoseconds heartbeat_interval{0};  ///< silence after which heartbeat goes; 0 = never
+  std::chrono::nanoseconds heartbeat_interval{
+      0};  ///< silence after which heartbeat goes; 0 = never
   std::string heartbeat = ":\n\n";
 };
 

@@ -2,19 +2,19 @@
 #include "net/tcp_transport.h"
 
 #include <array>
-#include <future>
-#include <map>
-#include <mutex>
-#include <utility>
-#include <vector>
-
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
+#include <future>
+#include <map>
+#include <utility>
+#include <vector>
 
+#include "base/check.h"
+#include "base/mutex.h"
 #include "base/text.h"
 #include "net/tls.h"
 
@@ -74,9 +74,10 @@ class TcpStream final : public Stream {
 
   std::optional<Status> write(std::span<const std::string_view> parts,
                               WriteCallback done) override {
+    PLUMB_DCHECK(parts.size() <= kMaxParts, "a write has at most 8 parts");
     num_parts_ = 0;
     for (std::string_view part : parts) {
-      if (!part.empty() && num_parts_ < kMaxParts) {
+      if (!part.empty()) {
         parts_[num_parts_++] = asio::const_buffer(part.data(), part.size());
       }
     }
@@ -348,10 +349,9 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     const asio::ip::address address = asio::ip::make_address(
         options_.host == "localhost" ? std::string("127.0.0.1") : options_.host, error);
     if (!error) {  // a numeric address needs no resolver thread
-      socket_.async_connect(tcp::endpoint(address, static_cast<std::uint16_t>(options_.port)),
-                            [self = shared_from_this()](const error_code& failed) {
-                              self->on_connected(failed);
-                            });
+      socket_.async_connect(
+          tcp::endpoint(address, static_cast<std::uint16_t>(options_.port)),
+          [self = shared_from_this()](const error_code& failed) { self->on_connected(failed); });
       return;
     }
     resolver_.async_resolve(
@@ -480,7 +480,7 @@ class TcpTransport final : public Transport {
 
  private:
   Result<TlsContext*> client_context(const TlsClientOptions& options) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::unique_ptr<TlsContext>& context = contexts_[{options.verify, options.ca_file}];
     if (!context) {
       PLUMB_ASSIGN(context, TlsContext::client(options));
@@ -488,8 +488,9 @@ class TcpTransport final : public Transport {
     return context.get();
   }
 
-  std::mutex mutex_;
-  std::map<std::pair<bool, std::string>, std::unique_ptr<TlsContext>> contexts_;
+  Mutex mutex_;
+  std::map<std::pair<bool, std::string>, std::unique_ptr<TlsContext>> contexts_
+      PLUMB_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -2,12 +2,11 @@
 #include "net/tls.h"
 
 #include <algorithm>
-#include <utility>
-#include <vector>
-
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <utility>
+#include <vector>
 
 namespace plumb {
 namespace {
@@ -92,7 +91,6 @@ class TlsStream final : public Stream {
 
   void reset() override { inner_->reset(); }
 
-  // Records may wait unread after a handshake (session tickets); only an end is a sign of death.
   bool is_alive() override { return inner_->is_alive(); }
 
   std::string peer_address() const override { return inner_->peer_address(); }
@@ -136,8 +134,8 @@ class TlsStream final : public Stream {
 
   Status handshake_error() {
     const long verdict = SSL_get_verify_result(ssl_.get());
-    const std::string reason = verdict != X509_V_OK ? X509_verify_cert_error_string(verdict)
-                                                    : last_tls_error();
+    const std::string reason =
+        verdict != X509_V_OK ? X509_verify_cert_error_string(verdict) : last_tls_error();
     ERR_clear_error();
     return Status(Code::kUnavailable, "tls: " + reason);
   }
@@ -346,8 +344,8 @@ Result<std::unique_ptr<TlsContext>> TlsContext::client(const TlsClientOptions& o
                          ? SSL_CTX_set_default_verify_paths(context)
                          : SSL_CTX_load_verify_file(context, options.ca_file.c_str());
   if (options.verify && loaded != 1) {
-    return Status(Code::kInvalidArgument, "tls trust store '" + options.ca_file +
-                                              "': " + last_tls_error());
+    return Status(Code::kInvalidArgument,
+                  "tls trust store '" + options.ca_file + "': " + last_tls_error());
   }
   ERR_clear_error();
   return std::unique_ptr<TlsContext>(new TlsContext(std::move(impl)));
@@ -371,14 +369,13 @@ void TlsContext::connect(IoContext& loop, std::unique_ptr<Stream> inner, const s
   ERR_clear_error();
   auto stream = std::make_unique<TlsStream>(loop, std::move(inner), std::move(ssl));
   TlsStream* raw = stream.get();
-  raw->start_handshake(
-      [stream = std::move(stream), done = std::move(done)](Status status) mutable {
-        if (status.ok()) {
-          done(std::unique_ptr<Stream>(std::move(stream)));
-        } else {
-          done(std::move(status));
-        }
-      });
+  raw->start_handshake([stream = std::move(stream), done = std::move(done)](Status status) mutable {
+    if (status.ok()) {
+      done(std::unique_ptr<Stream>(std::move(stream)));
+    } else {
+      done(std::move(status));
+    }
+  });
 }
 
 }  // namespace plumb

@@ -22,9 +22,10 @@ class UniqueFunction<R(Args...)> {
   UniqueFunction(std::nullptr_t) {}  // NOLINT(google-explicit-constructor): f = nullptr;
 
   template <class F>
-    requires(!std::same_as<std::remove_cvref_t<F>, UniqueFunction> &&
-             std::is_invocable_r_v<R, F&, Args...>)
-  UniqueFunction(F f)  // NOLINT(google-explicit-constructor): pass a lambda
+
+  requires(!std::same_as<std::remove_cvref_t<F>, UniqueFunction> &&
+           std::is_invocable_r_v<R, F&, Args...>)
+      UniqueFunction(F f)  // NOLINT(google-explicit-constructor): pass a lambda
       : callable_(std::make_unique<Holder<F>>(std::move(f))) {}
 
   R operator()(Args... args) { return callable_->call(std::forward<Args>(args)...); }

@@ -80,10 +80,6 @@ Cost cost(const Linear& args) {
       sum.flops += m * n;
       sum.bytes_read += n * 4;
     }
-    if (output.accumulate) {
-      sum.flops += m * n;
-      sum.bytes_read += m * n * 4;
-    }
   }
   return sum;
 }

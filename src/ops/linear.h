@@ -29,8 +29,7 @@ struct LinearOutput {
 /// Requires  scratch i8 [linear_scratch_bytes(M, K)] (64-byte aligned), may be null for M = 0.
 /// Capture   safe: no allocation, no host sync.
 ///
-/// Worked case: x = [[1,2,3]], w = [[1,0,-1],[2,2,2]], bias = [10,20], y = [[100,200]]:
-/// -> [[8,32]]; with accumulate -> [[108,232]].
+/// Worked case: x = [[1,2,3]], w = [[1,0,-1],[2,2,2]], bias = [10,20] -> [[8,32]].
 struct Linear {
   Tensor x;
   std::span<const LinearOutput> outputs;

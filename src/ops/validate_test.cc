@@ -116,13 +116,13 @@ TEST(Validate, linear_checks_every_output_and_its_scratch) {
   const Weight weight(DType::kF32, 7, 32, nullptr, std::span<const std::byte>());
   const Weight narrow(DType::kF32, 7, 31, nullptr, std::span<const std::byte>());
   const Tensor scratch = Tensor::dense(nullptr, DType::kI8, {linear_scratch_bytes(3, 32)});
-  std::vector<LinearOutput> outputs(2, LinearOutput{&weight, f32({3, 7}), {}, false});
+  std::vector<LinearOutput> outputs(2, LinearOutput{&weight, f32({3, 7}), {}});
   EXPECT_TRUE(validate(Linear{f32({3, 32}), outputs, scratch}).ok());
   EXPECT_FALSE(validate(Linear{f32({3, 32}), {}, scratch}).ok());
   outputs[1].bias = f32({6});
   EXPECT_EQ(validate(Linear{f32({3, 32}), outputs, scratch}).message(),
             "linear: outputs[1].bias [6], expected [N=7]");
-  outputs[1] = {&narrow, f32({3, 7}), {}, false};
+  outputs[1] = {&narrow, f32({3, 7}), {}};
   EXPECT_EQ(validate(Linear{f32({3, 32}), outputs, scratch}).message(),
             "linear: outputs[1].weight [7, 31], expected [N, K=32]");
   outputs[1].weight = nullptr;
@@ -178,10 +178,10 @@ TEST(Validate, the_other_ops_name_what_does_not_fit) {
 
 TEST(Cost, counts_multiplications_and_the_bytes_that_must_move) {
   const Weight weight(DType::kQ4_0, 10, 64, nullptr, std::span<const std::byte>());
-  const LinearOutput output{&weight, f32({3, 10}), f32({10}), true};
+  const LinearOutput output{&weight, f32({3, 10}), f32({10})};
   EXPECT_EQ(cost(Linear{f32({3, 64}), {&output, 1}, {}}),
-            (Cost{.flops = 2 * 3 * 10 * 64 + 30 + 30,
-                  .bytes_read = 3 * 64 * 4 + 10 * 36 + 10 * 4 + 3 * 10 * 4,
+            (Cost{.flops = 2 * 3 * 10 * 64 + 30,
+                  .bytes_read = 3 * 64 * 4 + 10 * 36 + 10 * 4,
                   .bytes_written = 3 * 10 * 4}));
   EXPECT_EQ(cost(Linear{f32({0, 64}), {&output, 1}, {}}), Cost{});
   // 3 rows, 2 sequences of at most 4 blocks of 32 keys.

@@ -22,8 +22,7 @@ void multiply(const Tensor& x, const LinearOutput& output) {
       if (bias != nullptr) {
         sum += bias[n];
       }
-      float& y = output.y.row<float>(m)[n];
-      y = static_cast<float>(output.accumulate ? sum + y : sum);
+      output.y.row<float>(m)[n] = static_cast<float>(sum);
     }
   }
 }

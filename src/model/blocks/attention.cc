@@ -48,13 +48,13 @@ AttentionBlock load_attention(WeightLoader& load, std::int64_t layer, const Mode
   const std::int64_t kv_rows = config.num_kv_heads * config.head_dim;
   AttentionBlock block;
   block.wq = load.matrix(layer_tensor(layer, "attn_q.weight", "self_attn.q_proj.weight"), q_rows,
-                         config.hidden_size, ShardRule::kRows);
+                         config.hidden_size, ShardKind::kColumns);
   block.wk = load.matrix(layer_tensor(layer, "attn_k.weight", "self_attn.k_proj.weight"), kv_rows,
-                         config.hidden_size, ShardRule::kRows);
+                         config.hidden_size, ShardKind::kColumns);
   block.wv = load.matrix(layer_tensor(layer, "attn_v.weight", "self_attn.v_proj.weight"), kv_rows,
-                         config.hidden_size, ShardRule::kRows);
+                         config.hidden_size, ShardKind::kColumns);
   block.wo = load.matrix(layer_tensor(layer, "attn_output.weight", "self_attn.o_proj.weight"),
-                         config.hidden_size, q_rows, ShardRule::kCols);
+                         config.hidden_size, q_rows, ShardKind::kRows);
   block.num_q_heads = config.num_q_heads / load.rank().num_ranks;
   block.num_kv_heads = config.num_kv_heads / load.rank().num_ranks;
   block.head_dim = config.head_dim;
@@ -68,19 +68,19 @@ void load_biases(WeightLoader& load, std::int64_t layer, const ModelConfig& conf
   const std::int64_t q_rows = config.num_q_heads * config.head_dim;
   const std::int64_t kv_rows = config.num_kv_heads * config.head_dim;
   block->bq = load.optional_vector(layer_tensor(layer, "attn_q.bias", "self_attn.q_proj.bias"),
-                                   q_rows, ShardRule::kRows);
+                                   q_rows, ShardKind::kColumns);
   block->bk = load.optional_vector(layer_tensor(layer, "attn_k.bias", "self_attn.k_proj.bias"),
-                                   kv_rows, ShardRule::kRows);
+                                   kv_rows, ShardKind::kColumns);
   block->bv = load.optional_vector(layer_tensor(layer, "attn_v.bias", "self_attn.v_proj.bias"),
-                                   kv_rows, ShardRule::kRows);
+                                   kv_rows, ShardKind::kColumns);
 }
 
 void load_head_norms(WeightLoader& load, std::int64_t layer, const ModelConfig& config,
                      AttentionBlock* block) {
   block->q_norm = load.vector(layer_tensor(layer, "attn_q_norm.weight", "self_attn.q_norm.weight"),
-                              config.head_dim, ShardRule::kReplicate, config.norm_weight_offset);
+                              config.head_dim, ShardKind::kReplicate, config.norm_weight_offset);
   block->k_norm = load.vector(layer_tensor(layer, "attn_k_norm.weight", "self_attn.k_norm.weight"),
-                              config.head_dim, ShardRule::kReplicate, config.norm_weight_offset);
+                              config.head_dim, ShardKind::kReplicate, config.norm_weight_offset);
 }
 
 }  // namespace plumb

@@ -11,11 +11,11 @@ Tensor HeadBlock::logits(OpContext& op, const Tensor& x, const Tensor& residual)
 HeadBlock load_head(WeightLoader& load, const ModelConfig& config) {
   HeadBlock block;
   block.embedding = load.matrix({"token_embd.weight", "model.embed_tokens.weight"},
-                                config.vocab_size, config.hidden_size, ShardRule::kReplicate);
+                                config.vocab_size, config.hidden_size, ShardKind::kReplicate);
   block.output = load.optional_matrix({"output.weight", "lm_head.weight"}, config.vocab_size,
-                                      config.hidden_size, ShardRule::kReplicate);
+                                      config.hidden_size, ShardKind::kReplicate);
   block.norm = load.vector({"output_norm.weight", "model.norm.weight"}, config.hidden_size,
-                           ShardRule::kReplicate, config.norm_weight_offset);
+                           ShardKind::kReplicate, config.norm_weight_offset);
   block.eps = static_cast<float>(config.rms_norm_eps);
   block.embedding_scale = static_cast<float>(config.embedding_scale);
   return block;

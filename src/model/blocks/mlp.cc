@@ -17,11 +17,11 @@ void MlpBlock::forward(OpContext& op, const Tensor& x, const Tensor& y) const {
 MlpBlock load_mlp(WeightLoader& load, std::int64_t layer, const ModelConfig& config) {
   MlpBlock block;
   block.gate = load.matrix(layer_tensor(layer, "ffn_gate.weight", "mlp.gate_proj.weight"),
-                           config.intermediate_size, config.hidden_size, ShardRule::kRows);
+                           config.intermediate_size, config.hidden_size, ShardKind::kColumns);
   block.up = load.matrix(layer_tensor(layer, "ffn_up.weight", "mlp.up_proj.weight"),
-                         config.intermediate_size, config.hidden_size, ShardRule::kRows);
+                         config.intermediate_size, config.hidden_size, ShardKind::kColumns);
   block.down = load.matrix(layer_tensor(layer, "ffn_down.weight", "mlp.down_proj.weight"),
-                           config.hidden_size, config.intermediate_size, ShardRule::kCols);
+                           config.hidden_size, config.intermediate_size, ShardKind::kRows);
   block.activation = config.activation;
   return block;
 }

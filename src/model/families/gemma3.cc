@@ -86,7 +86,7 @@ class Gemma3Model final : public Model {
 
   Gemma3Layer load_layer(WeightLoader& load, std::int64_t i, const ModelConfig& config) const {
     const auto norm = [&](const char* gguf, const char* hf) {
-      return load.vector(layer_tensor(i, gguf, hf), config.hidden_size, ShardRule::kReplicate,
+      return load.vector(layer_tensor(i, gguf, hf), config.hidden_size, ShardKind::kReplicate,
                          config.norm_weight_offset);
     };
     const bool is_local = config.is_window_layer[static_cast<std::size_t>(i)];

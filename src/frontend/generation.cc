@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/generation.h"
+
+#include <utility>
+
+namespace plumb {
+
+// Hands the engine's events over to the executor; lives as long as the generation, which every
+// event keeps alive.
+class Generation::Sink final : public EventSink {
+ public:
+  Sink(Generation& owner, std::size_t index) : owner_(owner), index_(index) {}
+
+  void hold(std::shared_ptr<Generation> self) { self_ = std::move(self); }
+
+  void let_go() { self_.reset(); }
+
+  void on_event(StreamEvent event) override {
+    const bool is_last = event.finish != FinishReason::kNone;
+    std::shared_ptr<Generation> self = is_last ? std::move(self_) : self_;
+    owner_.executor_([self = std::move(self), index = index_, event = std::move(event)] {
+      self->on_event(index, event);
+    });
+  }
+
+ private:
+  Generation& owner_;
+  std::size_t index_;
+  std::shared_ptr<Generation> self_;  // until the last event
+};
+
+Generation::Generation(Engine& engine, const Tokenizer& tokenizer, GenerationListener& listener,
+                       Executor executor)
+    : engine_(engine),
+      tokenizer_(tokenizer),
+      listener_(&listener),
+      executor_(std::move(executor)) {}
+
+std::shared_ptr<Generation> Generation::create(Engine& engine, const Tokenizer& tokenizer,
+                                               GenerationListener& listener, Executor executor) {
+  return std::shared_ptr<Generation>(
+      new Generation(engine, tokenizer, listener, std::move(executor)));
+}
+
+Status Generation::start(std::vector<ChoiceRequest> choices) {
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    choices_.push_back({std::make_unique<Sink>(*this, i), TextStream(tokenizer_, choices[i].text)});
+  }
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    choices_[i].sink->hold(shared_from_this());
+    Result<SeqId> seq = engine_.submit(std::move(choices[i].request), *choices_[i].sink);
+    if (!seq.ok()) {
+      choices_[i].sink->let_go();
+      listener_ = nullptr;
+      for (std::size_t k = 0; k < i; ++k) {
+        engine_.abort(choices_[k].seq);
+      }
+      return seq.status();
+    }
+    choices_[i].seq = seq.value();
+  }
+  return {};
+}
+
+void Generation::cancel() {
+  listener_ = nullptr;
+  for (const Choice& choice : choices_) {
+    if (!choice.has_ended) {
+      engine_.abort(choice.seq);
+    }
+  }
+}
+
+void Generation::report_prompt(std::size_t index, const StreamEvent& event) {
+  std::vector<TokenText> tokens;
+  for (const EmittedToken& token : event.prompt_logprobs) {
+    TokenText out{token.token, std::string(tokenizer_.token_bytes(token.token)), token.logprob, {}};
+    for (const TokenLogprob& top : token.top_logprobs) {
+      out.top.push_back(
+          {top.token, std::string(tokenizer_.token_bytes(top.token)), top.logprob, {}});
+    }
+    tokens.push_back(std::move(out));
+  }
+  listener_->on_prompt(static_cast<std::int64_t>(index), std::move(tokens));
+}
+
+void Generation::on_event(std::size_t index, const StreamEvent& event) {
+  Choice& choice = choices_[index];
+  if (listener_ == nullptr || choice.has_ended) {
+    return;
+  }
+  if (!event.prompt_logprobs.empty()) {
+    report_prompt(index, event);
+  }
+  const bool had_matched = choice.stream.matched_stop().has_value();
+  ChoiceDelta delta = choice.stream.consume(event);
+  delta.index = static_cast<std::int64_t>(index);
+  if (!delta.text.empty() || !delta.tokens.empty()) {
+    listener_->on_delta(std::move(delta));
+  }
+  const bool has_matched = choice.stream.matched_stop().has_value();
+  if (has_matched && !had_matched && event.finish == FinishReason::kNone) {
+    engine_.abort(choice.seq);  // its last event brings the usage
+  }
+  if (event.finish != FinishReason::kNone) {
+    finish(index, event);
+  }
+}
+
+void Generation::finish(std::size_t index, const StreamEvent& event) {
+  Choice& choice = choices_[index];
+  choice.has_ended = true;
+  ChoiceEnd end;
+  end.index = static_cast<std::int64_t>(index);
+  end.usage = event.usage;
+  if (const std::optional<std::string> stop = choice.stream.matched_stop()) {
+    end.reason = FinishReason::kStop;
+    end.matched_stop = *stop;
+    end.usage.completion_tokens = choice.stream.num_tokens();
+  } else if (event.finish == FinishReason::kAbort) {
+    GenerationListener* listener = std::exchange(listener_, nullptr);
+    for (const Choice& other : choices_) {
+      if (!other.has_ended) {
+        engine_.abort(other.seq);
+      }
+    }
+    listener->on_error({event.status, event.status_message});
+    return;
+  } else {
+    end.reason = event.finish;
+    end.matched_token = event.matched_token;
+  }
+  listener_->on_end(std::move(end));
+}
+
+}  // namespace plumb

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/choice.h"
+#include "base/status.h"
+#include "engine/engine.h"
+#include "frontend/text_stream.h"
+#include "request/request.h"
+#include "tokenizer/tokenizer.h"
+
+namespace plumb {
+
+/// Receives what a generation says, in order per choice, on the executor given to it.
+class GenerationListener {
+ public:
+  virtual ~GenerationListener() = default;
+  /// The prompt's tokens with log probabilities, before the first delta, when they were asked for.
+  virtual void on_prompt(std::int64_t index, std::vector<TokenText> tokens) = 0;
+  /// A delta may be empty of text (held back) but then has tokens.
+  virtual void on_delta(ChoiceDelta delta) = 0;
+  virtual void on_end(ChoiceEnd end) = 0;
+  /// The whole generation failed; nothing follows.
+  virtual void on_error(Status status) = 0;
+};
+
+/// One sequence to generate: a choice of a response.
+struct ChoiceRequest {
+  Request request;
+  TextStreamOptions text;
+};
+
+/// Runs the choices of one response on an engine and turns their events into text.
+///
+/// Ownership shared between its starter and the engine's events in flight (a client may leave
+/// before the engine has
+///           ended its sequences).
+/// Thread    start(), cancel(): any; the listener is called on the executor only, never after
+/// cancel() returned on it.
+class Generation : public std::enable_shared_from_this<Generation> {
+ public:
+  /// Runs a function later on one thread, in order; an inline call is legal.
+  using Executor = std::function<void(std::function<void()>)>;
+
+  /// Engine, tokenizer and listener outlive every event (the listener: until the last end, error or
+  /// cancel).
+  static std::shared_ptr<Generation> create(Engine& engine, const Tokenizer& tokenizer,
+                                            GenerationListener& listener, Executor executor);
+
+  /// Submits all choices. Errors: the engine's refusal (queue full, too long); then none of them
+  /// runs.
+  Status start(std::vector<ChoiceRequest> choices);
+  /// Ends all sequences; the listener hears nothing more.
+  void cancel();
+
+ private:
+  class Sink;
+
+  struct Choice {
+    std::unique_ptr<Sink> sink;
+    TextStream stream;
+    SeqId seq{};
+    bool has_ended = false;
+  };
+
+  Generation(Engine& engine, const Tokenizer& tokenizer, GenerationListener& listener,
+             Executor executor);
+  void on_event(std::size_t index, const StreamEvent& event);
+  void finish(std::size_t index, const StreamEvent& event);
+  void report_prompt(std::size_t index, const StreamEvent& event);
+
+  Engine& engine_;
+  const Tokenizer& tokenizer_;
+  GenerationListener* listener_;  // null once cancelled or failed; touched on the executor only
+  Executor executor_;
+  std::vector<Choice> choices_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/choice.h"
+#include "request/request.h"
+#include "tokenizer/detokenizer.h"
+#include "tokenizer/stop_matcher.h"
+#include "tokenizer/tokenizer.h"
+
+namespace plumb {
+
+struct TextStreamOptions {
+  std::vector<std::string> stops;
+  bool include_stop_str = false;
+  bool skip_special_tokens = true;
+  bool at_text_start = false;  ///< the prompt is empty: the first token begins a text
+};
+
+/// Turns the token events of one sequence into text: detokenises, looks for stop strings, and
+/// releases each token together with the text that it ended.
+///
+/// Thread: any single one. Cost: amortised O(bytes).
+class TextStream {
+ public:
+  /// The tokenizer must outlive it.
+  TextStream(const Tokenizer& tokenizer, const TextStreamOptions& options);
+
+  /// Takes an event; returns the text and tokens that are certain now. After a stop string has
+  /// matched, later tokens are dropped.
+  ChoiceDelta consume(const StreamEvent& event);
+
+  /// The stop string that ended the text, if one has matched.
+  std::optional<std::string> matched_stop() const;
+
+  /// Tokens taken, up to the one that completed a stop string.
+  std::int64_t num_tokens() const { return num_tokens_; }
+
+ private:
+  struct Pending {
+    TokenText token;
+    std::int64_t text_end;  // bytes of text after which the token is complete
+  };
+
+  void take(const EmittedToken& token, std::string* text);
+  TokenText describe(const EmittedToken& token) const;
+  void release(std::int64_t emitted, bool everything, ChoiceDelta* delta);
+
+  const Tokenizer& tokenizer_;
+  std::vector<std::string> stops_;
+  bool include_stop_str_;
+  Detokenizer detokenizer_;
+  StopMatcher matcher_;
+  std::deque<Pending> pending_;
+  std::int64_t num_tokens_ = 0;
+  std::int64_t decoded_bytes_ = 0;
+  std::int64_t emitted_bytes_ = 0;
+};
+
+}  // namespace plumb

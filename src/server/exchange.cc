@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/exchange.h"
+
+#include <utility>
+
+namespace plumb {
+
+Headers Exchange::headers(const char* content_type) const {
+  Headers out{{"x-request-id", request_id}, {"content-type", content_type}};
+  for (const HeaderField& field : extra_headers) {
+    out.add(field.name, field.value);
+  }
+  return out;
+}
+
+void Exchange::send(int http_status, const char* content_type, std::string body) {
+  writer.send({http_status, headers(content_type), std::move(body)});
+}
+
+void Exchange::send_json(const Json& body, int http_status) {
+  send(http_status, "application/json", to_text(body));
+}
+
+void Exchange::send_error(const ApiError& error) {
+  if (error.http_status == 401) {
+    extra_headers.push_back({"www-authenticate", "Bearer"});
+  }
+  if (error.retry_after_s.has_value()) {
+    extra_headers.push_back({"retry-after", std::to_string(*error.retry_after_s)});
+  }
+  if (error.never_retry) {
+    extra_headers.push_back({"x-should-retry", "false"});
+  }
+  send_json(to_json(error), error.http_status);
+}
+
+}  // namespace plumb

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+#include "base/option_field.h"
+
+namespace plumb {
+
+enum class OverflowRule : unsigned char { kReject, kClamp };
+
+/// How the HTTP server listens and what it allows.
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  std::int64_t port = 8000;
+  std::string api_key_file;
+  std::string admin_key_file;
+  bool insecure_no_auth = false;
+  bool auth_metrics = false;
+  std::string tls_cert_file;
+  std::string tls_key_file;
+  std::string served_model_name;
+  std::string root_path;
+  std::string cors_origins;
+  bool strict_fields = false;
+  std::int64_t max_body_bytes = std::int64_t{32} << 20;
+  std::int64_t max_connections = 65535;
+  std::int64_t max_n = 128;
+  std::chrono::milliseconds header_delay{5000};
+  std::chrono::milliseconds heartbeat{15000};
+  std::chrono::milliseconds drain_timeout{30000};
+
+  static constexpr auto fields() {
+    using S = ServerOptions;
+    return std::tuple{
+        field(&S::host, "host", "address to listen on; a public one needs --api-key-file"),
+        field(&S::port, "port", "TCP port; 0 takes any free one", 0, 65535),
+        path_field(&S::api_key_file, "api-key-file", "file (mode 0600) of keys, one a line: KEY or NAME:ROLE:KEY"),
+        path_field(&S::admin_key_file, "admin-key-file", "file (mode 0600) of keys for operator routes"),
+        field(&S::insecure_no_auth, "insecure-no-auth", "allow a public address without keys"),
+        field(&S::auth_metrics, "auth-metrics", "ask for a key on /metrics too"),
+        path_field(&S::tls_cert_file, "tls-cert-file", "certificate chain (PEM); with --tls-key-file serves HTTPS"),
+        path_field(&S::tls_key_file, "tls-key-file", "private key (PEM)"),
+        field(&S::served_model_name, "served-model-name", "name in /v1/models; default: from the model file"),
+        field(&S::root_path, "root-path", "serve everything under this path, for example /llm"),
+        field(&S::cors_origins, "cors-origins", "origins that browsers may call from, comma separated, or *"),
+        field(&S::strict_fields, "strict-fields", "refuse unknown request fields instead of naming them in a header"),
+        bytes_field(&S::max_body_bytes, "max-body-bytes", "largest request body", 1024, 0x1p30),
+        field(&S::max_connections, "max-connections", "connections at once", 1, 1000000),
+        field(&S::max_n, "max-n", "largest n of a request", 1, 1024),
+        field(&S::header_delay, "header-delay", "a stream's header is sent at the first token or after this time", 0, 3600),
+        field(&S::heartbeat, "heartbeat", "comment line after that much silence in a stream", 1, 3600),
+        field(&S::drain_timeout, "drain-timeout", "time that running requests get after SIGTERM", 0, 86400),
+    };
+  }
+};
+
+}  // namespace plumb
