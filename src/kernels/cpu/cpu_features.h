@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace plumb::cpu {
+
+/// AVX-512 F, BW, VL, DQ and VNNI, in the processor and enabled by the operating system.
+bool has_avx512();
+
+}  // namespace plumb::cpu

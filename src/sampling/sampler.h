@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "request/request.h"
+#include "sampling/candidate_cut.h"
+#include "sampling/token_counts.h"
+
+namespace plumb {
+
+/// What a choice depends on besides the logits.
+struct SampleContext {
+  const SamplingParams* params = nullptr;
+  const TokenCounts* counts = nullptr;  ///< null when has_penalties() is false
+  std::span<const TokenId> banned = {};      ///< ends that come too early (min_tokens)
+  std::int64_t position = 0;            ///< that the chosen token takes in its sequence
+};
+
+/// Whether the index of the largest logit is all that a request needs in this step.
+bool needs_only_argmax(const SampleContext& context);
+
+/// Chooses the next token of one row at a time.
+///
+/// Order: allow-list, bias, banned ends, penalties, temperature, top-k, top-p on the renormalised
+/// rest, min-p, draw. Greedy rows take the largest logit after the penalties, the lowest id on
+/// ties. Log probabilities are those of the model, before all of that. Thread  engine. Cost    a
+/// few passes over the vocabulary; allocates only what top_logprobs returns.
+class Sampler {
+ public:
+  explicit Sampler(std::int64_t vocab_size);
+
+  /// Shapes  logits f32 [V], on the host.
+  /// Errors  kInternal: a logit is NaN or +infinity, or all are -infinity; kInvalidArgument: the
+  ///         request's own bans leave no token.
+  Result<EmittedToken> sample(std::span<const float> logits, const SampleContext& context);
+
+ private:
+  void restrict_and_penalize(std::span<const float> logits, const SampleContext& context);
+  Result<TokenId> choose(std::span<const float> logits, float max, const SampleContext& context);
+
+  std::vector<float> adjusted_;  ///< logits after bans, bias and penalties
+  std::vector<float> z_;         ///< scaled, the largest is 0
+  CandidateCutter cutter_;
+};
+
+}  // namespace plumb

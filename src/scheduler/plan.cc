@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/plan.h"
+
+#include <algorithm>
+
+#include "kvcache/block_pool.h"
+
+namespace plumb {
+namespace {
+
+std::string to_text(SeqId id) {
+  return std::to_string(static_cast<std::uint64_t>(id));
+}
+
+Status bad(const std::string& what) {
+  return {Code::kInternal, "plan: " + what};
+}
+
+// Looks from *hint on, round the end: picks follow the order of the snapshots.
+const SeqSnapshot* find(std::span<const SeqSnapshot> seqs, SeqId id, std::size_t* hint) {
+  for (std::size_t n = 0; n < seqs.size(); ++n) {
+    *hint = *hint + 1 < seqs.size() ? *hint + 1 : 0;
+    if (seqs[*hint].id == id) {
+      return &seqs[*hint];
+    }
+  }
+  return nullptr;
+}
+
+bool contains(std::span<const SeqId> ids, SeqId id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+bool contains(std::span<const Ended> ended, SeqId id) {
+  return std::any_of(ended.begin(), ended.end(), [id](const Ended& e) { return e.seq == id; });
+}
+
+// Where a walk over the plan stands.
+struct Count {
+  std::int64_t num_running = 0;
+  std::int64_t num_tokens = 0;
+  std::int64_t num_new_blocks = 0;
+  std::int64_t num_available = 0;
+  std::size_t hint = 0;
+};
+
+Status check_leavers(const Plan& plan, const PlannerState& state, Count* count) {
+  for (const Ended& ended : plan.ended) {
+    if (ended.code == Code::kOk) {
+      return bad("sequence " + to_text(ended.seq) + " ends without a reason");
+    }
+  }
+  for (const SeqId id : plan.preempts) {
+    const SeqSnapshot* seq = find(state.running, id, &count->hint);
+    if (seq == nullptr || contains(plan.ended, id)) {
+      return bad("preempts " + to_text(id) + ", which does not run");
+    }
+    count->num_available += seq->num_reclaimable_blocks;
+  }
+  std::int64_t blocks_of_last = 0;
+  for (const SeqSnapshot& seq : state.running) {
+    if (!contains(plan.ended, seq.id) && !contains(plan.preempts, seq.id)) {
+      ++count->num_running;
+      blocks_of_last = seq.num_blocks;
+    }
+  }
+  if (count->num_running <= 1) {
+    // Alone, a sequence has the whole pool but what it holds itself.
+    count->num_available = state.num_blocks - blocks_of_last;
+  }
+  return {};
+}
+
+Status check_pick(const Pick& pick, const Plan& plan, const PlannerState& state,
+                  const StepLimits& limits, Count* count) {
+  const bool is_admit = contains(plan.admits, pick.seq);
+  const SeqSnapshot* seq = find(is_admit ? state.waiting : state.running, pick.seq, &count->hint);
+  if (seq == nullptr || pick.num_tokens < 1 || pick.num_tokens > seq->num_uncached()) {
+    return bad("sequence " + to_text(pick.seq) + " cannot compute " +
+               std::to_string(pick.num_tokens) + " tokens");
+  }
+  if (contains(plan.preempts, pick.seq) || contains(plan.ended, pick.seq)) {
+    return bad("sequence " + to_text(pick.seq) + " leaves and is picked");
+  }
+  count->num_tokens += pick.num_tokens;
+  const std::int64_t held = is_admit ? seq->num_computed / limits.block_size : seq->num_blocks;
+  count->num_new_blocks += std::max<std::int64_t>(
+      num_blocks_for(seq->num_computed + pick.num_tokens, limits.block_size) - held, 0);
+  count->num_available -= is_admit ? seq->num_pinned_blocks : 0;
+  return {};
+}
+
+Status check_once(const Plan& plan) {
+  std::vector<SeqId> picked;
+  picked.reserve(plan.picks.size());
+  for (const Pick& pick : plan.picks) {
+    picked.push_back(pick.seq);
+  }
+  std::sort(picked.begin(), picked.end());
+  if (std::adjacent_find(picked.begin(), picked.end()) != picked.end()) {
+    return bad("a sequence is picked twice");
+  }
+  for (const SeqId id : plan.admits) {
+    if (!std::binary_search(picked.begin(), picked.end(), id)) {
+      return bad("sequence " + to_text(id) + " is admitted and not picked");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::int64_t StepLimits::max_step_tokens() const {
+  return std::max(max_num_tokens, max_num_seqs + block_size) + merge_tokens;
+}
+
+void Plan::clear() {
+  ended.clear();
+  preempts.clear();
+  admits.clear();
+  picks.clear();
+  num_new_blocks = 0;
+}
+
+Status validate(const Plan& plan, const PlannerState& state, const StepLimits& limits) {
+  Count count;
+  count.num_available = state.num_free_blocks + state.num_evictable_blocks;
+  PLUMB_RETURN_IF_ERROR(check_leavers(plan, state, &count));
+  for (const Pick& pick : plan.picks) {
+    PLUMB_RETURN_IF_ERROR(check_pick(pick, plan, state, limits, &count));
+  }
+  if (count.num_running + std::ssize(plan.admits) > limits.max_num_seqs ||
+      count.num_tokens > limits.max_step_tokens()) {
+    return bad("more sequences or tokens than a step may hold");
+  }
+  if (count.num_new_blocks != plan.num_new_blocks || count.num_new_blocks > count.num_available) {
+    return bad("takes " + std::to_string(count.num_new_blocks) + " blocks, announces " +
+               std::to_string(plan.num_new_blocks) + ", available are " +
+               std::to_string(count.num_available));
+  }
+  return check_once(plan);
+}
+
+std::string to_text(const Plan& plan) {
+  std::string text = "ended";
+  for (const Ended& ended : plan.ended) {
+    text += " " + to_text(ended.seq) + ":" + std::string(to_text(ended.code));
+  }
+  text += "; preempts";
+  for (const SeqId id : plan.preempts) {
+    text += " " + to_text(id);
+  }
+  text += "; admits";
+  for (const SeqId id : plan.admits) {
+    text += " " + to_text(id);
+  }
+  text += "; picks";
+  for (const Pick& pick : plan.picks) {
+    text += " " + to_text(pick.seq) + "+" + std::to_string(pick.num_tokens);
+  }
+  return text + "; blocks " + std::to_string(plan.num_new_blocks);
+}
+
+}  // namespace plumb

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/planner.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fake_clock.h"
+
+namespace plumb {
+namespace {
+
+using Picks = std::vector<Pick>;
+using Ids = std::vector<SeqId>;
+
+// Keeps room for a fixed number of tokens.
+class FixedReserve final : public AdmissionPolicy {
+ public:
+  explicit FixedReserve(std::int64_t num_tokens) : num_tokens_(num_tokens) {}
+
+  std::int64_t reserve_running(const SeqSnapshot&) const override { return num_tokens_; }
+
+  std::int64_t reserve_new(const SeqSnapshot&) const override { return num_tokens_; }
+
+  void observe(const StepOutcome&) override {}
+
+ private:
+  std::int64_t num_tokens_;
+};
+
+// A planner with a state that the test fills.
+struct Scene {
+  explicit Scene(const StepLimits& step_limits, std::int64_t num_blocks = 100)
+      : limits(step_limits) {
+    state.num_blocks = num_blocks;
+    state.num_free_blocks = num_blocks;
+  }
+
+  const Plan& plan(std::int64_t reserve = 0) {
+    planner =
+        std::make_unique<Planner>(limits, make_schedule_policy(ScheduleOrder::kFcfs),
+                                  make_least_recompute(), std::make_unique<FixedReserve>(reserve));
+    state.running = running;
+    state.waiting = waiting;
+    state.deadlines = deadlines;
+    const Plan& result = planner->next(state);
+    EXPECT_EQ(validate(result, state, limits).message(), "") << to_text(result);
+    return result;
+  }
+
+  void wait(std::uint64_t id, std::int64_t num_tokens, std::int64_t num_cached = 0) {
+    waiting.push_back(
+        {.id = SeqId{id}, .num_tokens = num_tokens, .num_computed = num_cached, .max_output = 10});
+  }
+
+  // Takes its blocks out of the free ones.
+  SeqSnapshot& run(std::uint64_t id, std::int64_t num_tokens, std::int64_t num_computed) {
+    const std::int64_t blocks = (num_computed + limits.block_size - 1) / limits.block_size;
+    running.push_back({.id = SeqId{id},
+                       .num_tokens = num_tokens,
+                       .num_computed = num_computed,
+                       .num_output = 1,
+                       .max_output = 10,
+                       .num_blocks = blocks,
+                       .num_reclaimable_blocks = blocks});
+    state.num_free_blocks -= blocks;
+    return running.back();
+  }
+
+  StepLimits limits;
+  FakeClock clock;
+  PlannerState state;
+  std::vector<SeqSnapshot> running;
+  std::vector<SeqSnapshot> waiting;
+  std::vector<SeqDeadline> deadlines;
+  std::unique_ptr<Planner> planner;
+};
+
+constexpr StepLimits kSmall{.max_num_seqs = 4,
+                            .max_num_tokens = 16,
+                            .merge_tokens = 0,
+                            .max_num_partials = 2,
+                            .max_logits_tokens = 8,
+                            .block_size = 4};
+
+TEST(Planner, nothing_to_do_gives_an_empty_plan) {
+  Scene scene(kSmall);
+  const Plan& plan = scene.plan();
+  EXPECT_TRUE(plan.picks.empty() && plan.admits.empty() && plan.ended.empty());
+}
+
+TEST(Planner, decode_rows_come_first_and_prefill_takes_the_rest) {
+  Scene scene(kSmall);
+  scene.run(1, 9, 8);
+  scene.run(2, 30, 4);
+  scene.wait(3, 40);
+  const Plan& plan = scene.plan();
+  EXPECT_EQ(plan.picks, (Picks{{SeqId{1}, 1}, {SeqId{2}, 12}}));
+  EXPECT_EQ(plan.num_new_blocks, 1 + 3);
+}
+
+TEST(Planner, a_new_sequence_joins_a_running_batch) {
+  Scene scene(kSmall);
+  scene.run(1, 9, 8);
+  scene.wait(2, 7);
+  scene.wait(3, 30);
+  const Plan& plan = scene.plan();
+  EXPECT_EQ(plan.admits, (Ids{SeqId{2}, SeqId{3}}));
+  EXPECT_EQ(plan.picks, (Picks{{SeqId{1}, 1}, {SeqId{2}, 7}, {SeqId{3}, 8}}));
+}
+
+TEST(Planner, the_cached_prefix_of_a_new_sequence_takes_no_blocks_and_no_tokens) {
+  Scene scene(kSmall);
+  scene.wait(1, 30, 24);
+  const Plan& plan = scene.plan();
+  EXPECT_EQ(plan.picks, (Picks{{SeqId{1}, 6}}));
+  EXPECT_EQ(plan.num_new_blocks, 2);
+}
+
+TEST(Planner, decode_never_starves_prefill) {
+  Scene scene({.max_num_seqs = 32, .max_num_tokens = 16, .merge_tokens = 0, .block_size = 4});
+  for (std::uint64_t i = 1; i <= 20; ++i) {
+    scene.run(i, 3, 2);
+  }
+  scene.wait(30, 100);
+  EXPECT_EQ(scene.plan().picks.back(), (Pick{SeqId{30}, 4}));
+}
+
+TEST(Planner, no_more_sequences_run_than_the_limit) {
+  Scene scene(kSmall);
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    scene.run(i, 3, 2);
+  }
+  scene.wait(8, 2);
+  scene.wait(9, 2);
+  EXPECT_EQ(scene.plan().admits, Ids{SeqId{8}});
+}
+
+TEST(Planner, a_sequence_whose_deadline_passed_in_the_queue_is_ended_not_run) {
+  Scene scene(kSmall, 4);
+  scene.wait(1, 5);
+  scene.deadlines = {{SeqId{1}, scene.clock.now() + std::chrono::seconds(1)}};
+  scene.clock.advance(std::chrono::seconds(2));
+  scene.state.now = scene.clock.now();
+  const Plan& plan = scene.plan();
+  EXPECT_TRUE(plan.picks.empty());
+  EXPECT_EQ(plan.ended, (std::vector<Ended>{{SeqId{1}, Code::kDeadlineExceeded}}));
+}
+
+TEST(Planner, a_running_sequence_ends_at_its_deadline_and_not_before) {
+  Scene scene(kSmall);
+  scene.run(1, 9, 8);
+  scene.deadlines = {{SeqId{1}, scene.clock.now() + std::chrono::seconds(1)}};
+  scene.state.now = scene.clock.now();
+  EXPECT_TRUE(scene.plan().ended.empty());
+  scene.state.now += std::chrono::seconds(1);
+  EXPECT_EQ(scene.plan().ended.size(), 1U);
+}
+
+TEST(Planner, what_nobody_uses_is_evicted_before_anyone_is_preempted) {
+  Scene scene(kSmall, 6);
+  scene.run(1, 9, 8);
+  scene.run(2, 9, 8);
+  scene.state.num_evictable_blocks = 2;
+  scene.state.num_free_blocks = 0;
+  const Plan& plan = scene.plan();
+  EXPECT_TRUE(plan.preempts.empty());
+  EXPECT_EQ(plan.num_new_blocks, 2);
+}
+
+TEST(Planner, a_full_cache_preempts_the_cheapest_and_admits_nobody) {
+  Scene scene(kSmall, 6);
+  scene.run(1, 9, 8).num_recompute_tokens = 2;
+  scene.run(2, 9, 8).num_recompute_tokens = 1;
+  scene.run(3, 9, 8).num_recompute_tokens = 2;
+  scene.wait(4, 1);
+  const Plan& plan = scene.plan();
+  EXPECT_EQ(plan.preempts, Ids{SeqId{2}});
+  EXPECT_EQ(plan.picks, (Picks{{SeqId{1}, 1}, {SeqId{3}, 1}}));
+  EXPECT_TRUE(plan.admits.empty());
+}
+
+TEST(Planner, the_last_sequence_is_never_preempted) {
+  Scene scene(kSmall, 4);
+  scene.run(1, 9, 8).num_reclaimable_blocks = 0;  // both hold the same shared blocks
+  scene.run(2, 9, 8).num_reclaimable_blocks = 0;
+  scene.state.num_free_blocks = 0;
+  const Plan& plan = scene.plan();
+  EXPECT_EQ(plan.preempts.size(), 1U);
+  EXPECT_EQ(plan.picks, (Picks{{SeqId{1}, 1}}));
+}
+
+TEST(Planner, a_sequence_that_outgrows_the_whole_pool_is_ended) {
+  Scene scene(kSmall, 2);
+  scene.run(1, 9, 8);
+  const Plan& plan = scene.plan();
+  EXPECT_EQ(plan.ended, (std::vector<Ended>{{SeqId{1}, Code::kResourceExhausted}}));
+  EXPECT_TRUE(plan.picks.empty());
+}
+
+TEST(Planner, unfinished_prefills_that_fill_the_cache_make_room_for_the_first) {
+  Scene scene(kSmall, 4);
+  scene.run(1, 16, 8);
+  scene.run(2, 16, 8);
+  const Plan& plan = scene.plan();
+  EXPECT_EQ(plan.preempts, Ids{SeqId{2}});
+  EXPECT_EQ(plan.picks, (Picks{{SeqId{1}, 8}}));
+}
+
+TEST(Planner, admission_keeps_room_for_what_is_still_to_come) {
+  StepLimits limits{.max_num_seqs = 8, .max_num_tokens = 8000, .merge_tokens = 0, .block_size = 1};
+  Scene scene(limits, 8000);
+  for (std::uint64_t i = 1; i <= 4; ++i) {
+    scene.run(i, 2, 1).num_blocks = 0;
+  }
+  scene.state.num_free_blocks = 5004;  // four go to this step's decode rows
+  scene.state.num_evictable_blocks = 3000;
+  scene.wait(11, 2000);
+  scene.wait(12, 2500);
+  const Plan& plan = scene.plan(500);  // 8000 - 4 * 500 = 6000 >= 2000 + 501; 3499 >= 2500 + 501
+  EXPECT_EQ(plan.admits, (Ids{SeqId{11}, SeqId{12}}));
+  scene.waiting[1].num_tokens = 3000;
+  EXPECT_EQ(scene.plan(500).admits, (Ids{SeqId{11}}));  // 3499 < 3501
+}
+
+TEST(Planner, later_sequences_do_not_take_what_the_first_one_waits_for) {
+  Scene scene(kSmall, 10);
+  scene.run(1, 20, 19);
+  scene.wait(2, 30);
+  scene.wait(3, 2);
+  EXPECT_TRUE(scene.plan().admits.empty());
+}
+
+TEST(Planner, with_nothing_running_the_first_starts_even_beyond_the_reserve) {
+  Scene scene(kSmall, 3);
+  scene.wait(1, 12);
+  scene.wait(2, 1);
+  EXPECT_EQ(scene.plan(100).admits, Ids{SeqId{1}});
+}
+
+TEST(Planner, a_sequence_that_can_never_fit_is_ended_and_the_next_one_starts) {
+  Scene scene(kSmall, 3);
+  scene.wait(1, 13);
+  scene.wait(2, 3);
+  const Plan& plan = scene.plan();
+  EXPECT_EQ(plan.ended, (std::vector<Ended>{{SeqId{1}, Code::kResourceExhausted}}));
+  EXPECT_EQ(plan.admits, Ids{SeqId{2}});
+}
+
+TEST(Planner, after_a_preemption_admission_waits_until_enough_is_free) {
+  Scene scene(kSmall, 10);
+  scene.run(1, 5, 4);
+  scene.wait(2, 2);
+  scene.state.hold_blocks = 9;
+  EXPECT_TRUE(scene.plan().admits.empty());
+  scene.state.hold_blocks = 8;
+  EXPECT_EQ(scene.plan().admits.size(), 1U);
+}
+
+TEST(ValidatePlan, refuses_what_the_state_does_not_allow) {
+  Scene scene(kSmall, 4);
+  scene.run(1, 9, 8);
+  scene.state.running = scene.running;
+  Plan plan;
+  plan.picks = {{SeqId{1}, 2}};
+  EXPECT_FALSE(validate(plan, scene.state, kSmall).ok());  // more than it has
+  plan.picks = {{SeqId{7}, 1}};
+  EXPECT_FALSE(validate(plan, scene.state, kSmall).ok());  // unknown
+  plan.picks = {{SeqId{1}, 1}};
+  EXPECT_FALSE(validate(plan, scene.state, kSmall).ok());  // wrong number of blocks
+  plan.num_new_blocks = 1;
+  EXPECT_TRUE(validate(plan, scene.state, kSmall).ok());
+  plan.ended = {{SeqId{1}, Code::kCancelled}};
+  EXPECT_FALSE(validate(plan, scene.state, kSmall).ok());  // ended and picked
+}
+
+}  // namespace
+}  // namespace plumb
