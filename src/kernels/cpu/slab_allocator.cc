@@ -13,7 +13,7 @@ constexpr std::int64_t kAlignment = 64;
 
 Result<Buffer> SlabAllocator::allocate(std::int64_t num_bytes) {
   const std::int64_t size = (num_bytes + kAlignment - 1) / kAlignment * kAlignment;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (slabs_.empty() || slabs_.back().used + size > slabs_.back().memory.num_bytes()) {
     PLUMB_ASSIGN(Buffer memory, from_.allocate(std::max(size, kSlabBytes)));
     slabs_.push_back({std::move(memory), 0, 0});
@@ -26,7 +26,7 @@ Result<Buffer> SlabAllocator::allocate(std::int64_t num_bytes) {
 }
 
 void SlabAllocator::release(void* address, std::int64_t) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto holds = [address](const Slab& slab) {
     const auto* begin = static_cast<const std::byte*>(slab.memory.address());
     const auto* p = static_cast<const std::byte*>(address);

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "tensor/device.h"
 
 namespace plumb::cpu {
@@ -28,8 +28,8 @@ class SlabAllocator final : public Allocator {
   };
 
   Allocator& from_;
-  std::mutex mutex_;
-  std::vector<Slab> slabs_;
+  Mutex mutex_;
+  std::vector<Slab> slabs_ PLUMB_GUARDED_BY(mutex_);
 };
 
 }  // namespace plumb::cpu
