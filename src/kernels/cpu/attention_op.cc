@@ -162,6 +162,7 @@ void run_chunk(const KernelTable& kernels, AttentionChunk* chunk, const KeyRange
                std::int64_t index) {
   chunk->key_begin = std::max(index * kChunk, keys.begin / kKeys * kKeys);
   chunk->key_end = std::min((index + 1) * kChunk, keys.end);
+  chunk->first_seen = keys.begin;
   kernels.attention_chunk(*chunk);
 }
 

@@ -102,8 +102,7 @@ void multiply_rows(const Linear& args, const LinearOutput& output, std::int64_t 
       if (output.bias.address != nullptr) {
         value += output.bias.as<const float>()[n];
       }
-      float& y = output.y.row<float>(m)[n];
-      y = output.accumulate ? y + value : value;
+      output.y.row<float>(m)[n] = value;
     }
   }
 }
@@ -121,7 +120,6 @@ PanelProduct product_of(const Linear& args, const Target& target, int rows) {
   p.y = output.y.as<float>();
   p.y_stride = output.y.row_stride;
   p.bias = output.bias.as<const float>();
-  p.accumulate = output.accumulate;
   return p;
 }
 

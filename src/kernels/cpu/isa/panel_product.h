@@ -149,9 +149,6 @@ inline void store_panel(const PanelProduct& a, std::int64_t p, std::int64_t row,
     if (a.bias != nullptr) {
       v = f_add(v, bias);
     }
-    if (a.accumulate) {
-      v = f_add(v, f_load_first(y, count));
-    }
     f_store_first(y, v, count);
   }
 }
