@@ -37,7 +37,7 @@ Call::~Call() {
   }
 }
 
-void Call::start(Engine& engine, const Tokenizer& tokenizer, std::vector<ChoiceRequest> choices) {
+void Call::start(TextService& service, std::vector<ChoiceRequest> choices) {
   generation_ =
       Generation::create(engine, tokenizer, *this,
                          [&loop = loop_](std::function<void()> fn) { loop.post(std::move(fn)); });

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "frontend/generation.h"
+#include "frontend/text_service.h"
 #include "net/io_context.h"
 #include "server/exchange.h"
 #include "server/response_format.h"
@@ -36,7 +36,7 @@ class Call final : public GenerationListener {
   ~Call() override;
 
   /// Submits the choices; a refusal by the engine is answered at once.
-  void start(Engine& engine, const Tokenizer& tokenizer, std::vector<ChoiceRequest> choices);
+  void start(TextService& service, std::vector<ChoiceRequest> choices);
   /// Ends it with an error to the client (shutdown).
   void fail(const ApiError& error);
 

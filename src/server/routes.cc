@@ -53,7 +53,7 @@ void Server::add_routes() {
   }
   get("/metrics", options_.auth_metrics ? RouteClass::kNormal : RouteClass::kPublic,
       [this](Exchange x, const std::string&) {
-        parts_.engine.export_metrics(parts_.metrics);
+        parts_.service.export_metrics(parts_.metrics);
         x.send(200, "text/plain; version=0.0.4; charset=utf-8", parts_.metrics.text());
       });
   for (const char* path : {"/server_info", "/get_server_info"}) {
@@ -66,7 +66,7 @@ void Server::add_routes() {
 }
 
 ResponseEnvelope Server::envelope(std::string id, const GenerationParams& params) const {
-  const TextModelFacts& facts = parts_.model.facts();
+  const TextModelFacts& facts = parts_.service.model().facts();
   const auto now =
       std::chrono::duration_cast<std::chrono::seconds>(parts_.clock.wall_now().time_since_epoch());
   return {std::move(id), now.count(), params.model.empty() ? facts.served_name : params.model,
@@ -74,7 +74,7 @@ ResponseEnvelope Server::envelope(std::string id, const GenerationParams& params
 }
 
 Server::Prepared Server::prepare_chat(const Json& body) const {
-  auto read = read_chat_request(body, parts_.model.facts().defaults, limits_);
+  auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
   }
@@ -85,7 +85,7 @@ Server::Prepared Server::prepare_chat(const Json& body) const {
   if (std::optional<ApiError> error = check_fields(request.ignored_fields)) {
     return *std::move(error);
   }
-  auto choices = parts_.model.chat_choices(request, "");
+  auto choices = parts_.service.model().chat_choices(request, "");
   if (auto* error = std::get_if<ApiError>(&choices)) {
     return std::move(*error);
   }
@@ -100,7 +100,7 @@ Server::Prepared Server::prepare_chat(const Json& body) const {
 }
 
 Server::Prepared Server::prepare_completion(const Json& body) const {
-  auto read = read_completion_request(body, parts_.model.facts().defaults, limits_);
+  auto read = read_completion_request(body, parts_.service.model().facts().defaults, limits_);
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
   }
@@ -111,7 +111,7 @@ Server::Prepared Server::prepare_completion(const Json& body) const {
   if (std::optional<ApiError> error = check_fields(request.ignored_fields)) {
     return *std::move(error);
   }
-  auto choices = parts_.model.completion_choices(request, "");
+  auto choices = parts_.service.model().completion_choices(request, "");
   if (auto* error = std::get_if<ApiError>(&choices)) {
     return std::move(*error);
   }
@@ -119,10 +119,10 @@ Server::Prepared Server::prepare_completion(const Json& body) const {
   if (request.echo) {
     for (const Prompt& prompt : request.prompts) {
       const auto* text = std::get_if<std::string>(&prompt);
-      prompt_texts.push_back(
-          text != nullptr
-              ? *text
-              : parts_.model.tokenizer().decode(std::get<std::vector<TokenId>>(prompt), {false}));
+      prompt_texts.push_back(text != nullptr
+                                 ? *text
+                                 : parts_.service.model().tokenizer().decode(
+                                       std::get<std::vector<TokenId>>(prompt), {false}));
     }
   }
   return [request, prompt_texts, ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
@@ -137,7 +137,7 @@ Server::Prepared Server::prepare_completion(const Json& body) const {
 }
 
 Json Server::model_row() const {
-  const TextModelFacts& facts = parts_.model.facts();
+  const TextModelFacts& facts = parts_.service.model().facts();
   return JsonObject{
       {"id", facts.served_name},
       {"object", "model"},
@@ -146,7 +146,7 @@ Json Server::model_row() const {
       {"root", facts.served_name},
       {"parent", nullptr},
       {"max_model_len", facts.context_len},
-      {"meta", JsonObject{{"n_vocab", parts_.model.tokenizer().vocab_size()},
+      {"meta", JsonObject{{"n_vocab", parts_.service.model().tokenizer().vocab_size()},
                           {"n_ctx_train", facts.trained_context_len},
                           {"n_params", facts.num_parameters},
                           {"size", facts.weight_bytes}}},
@@ -158,7 +158,7 @@ void Server::models(Exchange exchange) const {
 }
 
 void Server::one_model(Exchange exchange, const std::string& id) const {
-  if (id == parts_.model.facts().served_name) {
+  if (id == parts_.service.model().facts().served_name) {
     exchange.send_json(model_row());
   } else {
     exchange.send_error(ApiError::model_not_found(id));
@@ -166,7 +166,7 @@ void Server::one_model(Exchange exchange, const std::string& id) const {
 }
 
 void Server::health(Exchange exchange, bool is_readiness) const {
-  const bool is_alive = parts_.engine.is_healthy(kMaxHeartbeatAge);
+  const bool is_alive = parts_.service.is_healthy(kMaxHeartbeatAge);
   if (is_alive && !(is_readiness && is_draining_.load())) {
     exchange.send_json(JsonObject{{"status", "ok"}});
     return;

@@ -232,7 +232,7 @@ void Server::prepare_and_run(Exchange exchange, Prepare prepare) {
 }
 
 std::optional<ApiError> Server::check_model(const std::string& model) const {
-  if (model.empty() || model == parts_.model.facts().served_name) {
+  if (model.empty() || model == parts_.service.model().facts().served_name) {
     return std::nullopt;
   }
   return ApiError::model_not_found(model);
@@ -259,7 +259,7 @@ void Server::start_call(Exchange exchange, std::unique_ptr<ResponseFormat> forma
   auto call = std::make_unique<Call>(*loop_, options_, metrics_, std::move(exchange),
                                      std::move(format), setup, [this, id] { calls_.erase(id); });
   Call& started = *calls_.emplace(id, std::move(call)).first->second;
-  started.start(parts_.engine, parts_.model.tokenizer(), std::move(choices));
+  started.start(parts_.service, std::move(choices));
 }
 
 }  // namespace plumb

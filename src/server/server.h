@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/metrics.h"
 #include "base/thread_pool.h"
-#include "frontend/text_model.h"
+#include "frontend/text_service.h"
 #include "net/http_server.h"
 #include "net/io_context.h"
 #include "net/tcp_transport.h"
@@ -29,8 +29,7 @@ namespace plumb {
 
 /// What the server serves; all of it outlives the server.
 struct ServerParts {
-  const TextModel& model;
-  Engine& engine;
+  TextService& service;
   Metrics& metrics;
   const Clock& clock;
   /// The whole configuration for /server_info, without secrets.

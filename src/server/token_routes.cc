@@ -25,7 +25,7 @@ std::variant<Json, ApiError> Server::tokenize_content(FieldReader& fields) const
   if (!fields.ok()) {
     return *fields.error();
   }
-  const Tokenizer& tokenizer = parts_.model.tokenizer();
+  const Tokenizer& tokenizer = parts_.service.model().tokenizer();
   const std::vector<TokenId> ids = tokenizer.encode(*content, {add_special, parse_special});
   if (!with_pieces) {
     return Json(JsonObject{{"tokens", ids_to_json(ids)}});
@@ -45,7 +45,7 @@ std::variant<Json, ApiError> Server::tokenize_prompt(FieldReader& fields) const 
   if (!fields.ok()) {
     return *fields.error();
   }
-  const Tokenizer& tokenizer = parts_.model.tokenizer();
+  const Tokenizer& tokenizer = parts_.service.model().tokenizer();
   JsonArray counts;
   JsonArray tokens;
   JsonArray texts;
@@ -63,7 +63,7 @@ std::variant<Json, ApiError> Server::tokenize_prompt(FieldReader& fields) const 
   }
   const bool is_batch = prompts.size() > 1;
   JsonObject out{{"count", is_batch ? Json(counts) : counts.front()},
-                 {"max_model_len", parts_.model.facts().context_len},
+                 {"max_model_len", parts_.service.model().facts().context_len},
                  {"tokens", is_batch ? Json(tokens) : tokens.front()}};
   if (want_texts) {
     out.append("token_strs", is_batch ? Json(texts) : texts.front());
@@ -74,17 +74,17 @@ std::variant<Json, ApiError> Server::tokenize_prompt(FieldReader& fields) const 
 std::variant<Json, ApiError> Server::tokenize_messages(const Json& body,
                                                        FieldReader& fields) const {
   (void)fields;
-  const auto read = read_chat_request(body, parts_.model.facts().defaults, limits_);
+  const auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
   if (const auto* error = std::get_if<ApiError>(&read)) {
     return *error;
   }
-  const auto prompt = parts_.model.chat_prompt(std::get<ChatRequest>(read));
+  const auto prompt = parts_.service.model().chat_prompt(std::get<ChatRequest>(read));
   if (const auto* error = std::get_if<ApiError>(&prompt)) {
     return *error;
   }
   const auto& ids = std::get<std::vector<TokenId>>(prompt);
   return Json(JsonObject{{"count", static_cast<std::int64_t>(ids.size())},
-                         {"max_model_len", parts_.model.facts().context_len},
+                         {"max_model_len", parts_.service.model().facts().context_len},
                          {"tokens", ids_to_json(ids)}});
 }
 
@@ -136,7 +136,7 @@ Server::Prepared Server::prepare_detokenize(const Json& body) const {
   if (!fields.ok()) {
     return *fields.error();
   }
-  const Tokenizer& tokenizer = parts_.model.tokenizer();
+  const Tokenizer& tokenizer = parts_.service.model().tokenizer();
   std::vector<TokenId> ids;
   for (const Json& item : *items) {
     std::int64_t id = 0;
@@ -153,11 +153,11 @@ Server::Prepared Server::prepare_detokenize(const Json& body) const {
 }
 
 Server::Prepared Server::prepare_template(const Json& body) const {
-  const auto read = read_chat_request(body, parts_.model.facts().defaults, limits_);
+  const auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
   if (const auto* error = std::get_if<ApiError>(&read)) {
     return *error;
   }
-  auto text = parts_.model.chat_text(std::get<ChatRequest>(read));
+  auto text = parts_.service.model().chat_text(std::get<ChatRequest>(read));
   if (auto* error = std::get_if<ApiError>(&text)) {
     return std::move(*error);
   }
