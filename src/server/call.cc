@@ -38,9 +38,8 @@ Call::~Call() {
 }
 
 void Call::start(TextService& service, std::vector<ChoiceRequest> choices) {
-  generation_ =
-      Generation::create(engine, tokenizer, *this,
-                         [&loop = loop_](std::function<void()> fn) { loop.post(std::move(fn)); });
+  generation_ = service.new_generation(
+      *this, [&loop = loop_](std::function<void()> fn) { loop.post(std::move(fn)); });
   exchange_.writer.on_disconnect([this](DisconnectReason) { on_disconnect(); });
   if (is_done_) {
     return;
