@@ -11,7 +11,8 @@ std::vector<std::string> backend_names() {
   return {"cpu", "ref", "meta"};
 }
 
-Result<std::unique_ptr<Backend>> make_backend(const std::string& name, const BackendOptions& options) {
+Result<std::unique_ptr<Backend>> make_backend(const std::string& name,
+                                              const BackendOptions& options) {
   if (name == "cpu") {
     return make_cpu_backend({static_cast<int>(options.threads), options.cpu_tier});
   }
@@ -33,7 +34,8 @@ Result<BackendSet> make_backends(const BackendOptions& options) {
   for (const std::string& choice : options.op) {
     const std::size_t equals = choice.find('=');
     if (equals == std::string::npos) {
-      return Status{Code::kInvalidArgument, "--op '" + choice + "', expected NAME=BACKEND, for example linear=ref"};
+      return Status{Code::kInvalidArgument,
+                    "--op '" + choice + "', expected NAME=BACKEND, for example linear=ref"};
     }
     PLUMB_ASSIGN(std::unique_ptr<Backend> other, make_backend(choice.substr(equals + 1), options));
     PLUMB_RETURN_IF_ERROR(replace_op(&set.ops, choice.substr(0, equals), other->ops()));

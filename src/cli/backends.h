@@ -24,11 +24,14 @@ struct BackendOptions {
     using S = BackendOptions;
     return std::tuple{
         field(&S::backend, "backend", "cpu, or ref: plain loops that define what is right"),
-        field(&S::threads, "threads", "compute threads; 0 = the cores that this process may use", 0, 1024),
+        field(&S::threads, "threads", "compute threads; 0 = the cores that this process may use", 0,
+              1024),
         choice_field(&S::cpu_tier, "cpu-tier", "instruction level of the CPU kernels",
-                     std::array{Choice<CpuTier>{"auto", CpuTier::kAuto}, Choice<CpuTier>{"avx2", CpuTier::kAvx2},
+                     std::array{Choice<CpuTier>{"auto", CpuTier::kAuto},
+                                Choice<CpuTier>{"avx2", CpuTier::kAvx2},
                                 Choice<CpuTier>{"avx512", CpuTier::kAvx512}}),
-        field(&S::op, "op", "NAME=BACKEND: let another back end compute one op, for example linear=ref"),
+        field(&S::op, "op",
+              "NAME=BACKEND: let another back end compute one op, for example linear=ref"),
     };
   }
 };
@@ -44,7 +47,8 @@ struct BackendSet {
 /// Errors kInvalidArgument: unknown back end or op; kUnsupported: this processor lacks the tier.
 Result<BackendSet> make_backends(const BackendOptions& options);
 /// One back end by its name.
-Result<std::unique_ptr<Backend>> make_backend(const std::string& name, const BackendOptions& options);
+Result<std::unique_ptr<Backend>> make_backend(const std::string& name,
+                                              const BackendOptions& options);
 std::vector<std::string> backend_names();
 
 }  // namespace plumb

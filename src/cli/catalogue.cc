@@ -60,13 +60,18 @@ Result<std::string> resolve_model(const std::string& model) {
     if (file_exists(path)) {
       return path;
     }
-    return Status{Code::kNotFound, "model '" + model + "' is not on this machine; fetch it with: plumb model fetch " + model};
+    return Status{
+        Code::kNotFound,
+        "model '" + model + "' is not on this machine; fetch it with: plumb model fetch " + model};
   }
   std::string known;
   for (const CatalogueEntry& each : catalogue()) {
     known += "\n  plumb model fetch " + std::string(each.name);
   }
-  return Status{Code::kNotFound, "model '" + model + "' is neither a file, a folder nor a known name; known names are fetched with:" + known};
+  return Status{
+      Code::kNotFound,
+      "model '" + model +
+          "' is neither a file, a folder nor a known name; known names are fetched with:" + known};
 }
 
 }  // namespace plumb

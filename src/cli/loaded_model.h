@@ -14,7 +14,8 @@
 
 namespace plumb {
 
-/// The text side of a checkpoint: tokenizer, chat template (null if it has none), recommended sampling.
+/// The text side of a checkpoint: tokenizer, chat template (null if it has none), recommended
+/// sampling.
 struct TextParts {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<ChatTemplate> chat_template;
@@ -27,6 +28,7 @@ Result<TextParts> load_text_parts(const Checkpoint& checkpoint);
 /// The tokenizer alone (a file that holds only a vocabulary is enough).
 Result<std::unique_ptr<Tokenizer>> load_tokenizer(const Checkpoint& checkpoint);
 /// Null when the checkpoint has no template.
-Result<std::unique_ptr<ChatTemplate>> load_chat_template(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
+Result<std::unique_ptr<ChatTemplate>> load_chat_template(const Checkpoint& checkpoint,
+                                                         const Tokenizer* tokenizer);
 
 }  // namespace plumb

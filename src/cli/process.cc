@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/process.h"
 
+#include <cerrno>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <system_error>
+#include <unistd.h>
 
 #include "base/text.h"
 
@@ -18,14 +17,16 @@ namespace plumb {
 Status run_program(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) {
-    arguments.push_back(const_cast<char*>(word.c_str()));  // NOLINT(cppcoreguidelines-pro-type-const-cast): POSIX form
+    arguments.push_back(const_cast<char*>(
+        word.c_str()));  // NOLINT(cppcoreguidelines-pro-type-const-cast): POSIX form
   }
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   pid_t child = 0;
-  const int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int error =
+      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
     return {error == ENOENT ? Code::kNotFound : Code::kUnavailable,

@@ -12,7 +12,7 @@ std::shared_ptr<Generation> TextService::new_generation(GenerationListener& list
 
 bool TextService::is_healthy(std::chrono::nanoseconds max_age) const {
   const Heartbeat beat = engine_.heartbeat();
-  return engine_.state() == EngineState::kServing &&
+  return engine_.stats().state == EngineState::kServing &&
          !(beat.is_busy && clock_.now() - beat.last_beat > max_age);
 }
 

@@ -8,7 +8,7 @@
 #include "base/metrics.h"
 #include "engine/engine.h"
 #include "frontend/generation.h"
-#include "frontend/text_model.h"
+#include "frontend/served_model.h"
 
 namespace plumb {
 
@@ -17,10 +17,10 @@ namespace plumb {
 class TextService {
  public:
   /// All of it outlives the service.
-  TextService(const TextModel& model, Engine& engine, const Clock& clock)
+  TextService(const ServedModel& model, Engine& engine, const Clock& clock)
       : model_(model), engine_(engine), clock_(clock) {}
 
-  const TextModel& model() const { return model_; }
+  const ServedModel& model() const { return model_; }
 
   std::shared_ptr<Generation> new_generation(GenerationListener& listener,
                                              Generation::Executor executor);
@@ -33,7 +33,7 @@ class TextService {
   EngineStats stats() const { return engine_.stats(); }
 
  private:
-  const TextModel& model_;
+  const ServedModel& model_;
   Engine& engine_;
   const Clock& clock_;
 };

@@ -66,7 +66,7 @@ void Server::add_routes() {
 }
 
 ResponseEnvelope Server::envelope(std::string id, const GenerationParams& params) const {
-  const TextModelFacts& facts = parts_.service.model().facts();
+  const ServedModelFacts& facts = parts_.service.model().facts();
   const auto now =
       std::chrono::duration_cast<std::chrono::seconds>(parts_.clock.wall_now().time_since_epoch());
   return {std::move(id), now.count(), params.model.empty() ? facts.served_name : params.model,
@@ -137,7 +137,7 @@ Server::Prepared Server::prepare_completion(const Json& body) const {
 }
 
 Json Server::model_row() const {
-  const TextModelFacts& facts = parts_.service.model().facts();
+  const ServedModelFacts& facts = parts_.service.model().facts();
   return JsonObject{
       {"id", facts.served_name},
       {"object", "model"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/text_model.h"
+#include "frontend/served_model.h"
 
 #include <utility>
 
@@ -25,13 +25,13 @@ void add_samples(const ChoiceRequest& first, std::int64_t n, std::vector<ChoiceR
 
 }  // namespace
 
-TextModel::TextModel(TextModelFacts facts, std::unique_ptr<Tokenizer> tokenizer,
+ServedModel::ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> tokenizer,
                      std::unique_ptr<ChatTemplate> chat_template)
     : facts_(std::move(facts)),
       tokenizer_(std::move(tokenizer)),
       chat_template_(std::move(chat_template)) {}
 
-ChatInputs TextModel::inputs_of(const ChatRequest& request) const {
+ChatInputs ServedModel::inputs_of(const ChatRequest& request) const {
   ChatInputs inputs;
   inputs.messages = request.messages;
   inputs.tools = request.tools;
@@ -41,7 +41,7 @@ ChatInputs TextModel::inputs_of(const ChatRequest& request) const {
   return inputs;
 }
 
-std::variant<std::string, ApiError> TextModel::chat_text(const ChatRequest& request) const {
+std::variant<std::string, ApiError> ServedModel::chat_text(const ChatRequest& request) const {
   if (chat_template_ == nullptr) {
     return ApiError::unsupported("messages",
                                  "this model has no chat template; use /v1/completions");
@@ -54,7 +54,7 @@ std::variant<std::string, ApiError> TextModel::chat_text(const ChatRequest& requ
   return rendered.value().text;
 }
 
-std::variant<std::vector<TokenId>, ApiError> TextModel::chat_prompt(
+std::variant<std::vector<TokenId>, ApiError> ServedModel::chat_prompt(
     const ChatRequest& request) const {
   if (chat_template_ == nullptr) {
     return ApiError::unsupported("messages",
@@ -68,7 +68,7 @@ std::variant<std::vector<TokenId>, ApiError> TextModel::chat_prompt(
   return tokenizer_->encode_segments(rendered.value().segments, false);
 }
 
-std::optional<ApiError> TextModel::check_length(const char* param, std::int64_t prompt_len,
+std::optional<ApiError> ServedModel::check_length(const char* param, std::int64_t prompt_len,
                                                 std::int64_t* max_tokens) const {
   if (prompt_len == 0) {
     return ApiError::invalid("invalid_value", param,
@@ -84,7 +84,7 @@ std::optional<ApiError> TextModel::check_length(const char* param, std::int64_t 
   return std::nullopt;
 }
 
-std::variant<ChoiceRequest, ApiError> TextModel::make_choice(const char* param,
+std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(const char* param,
                                                              const GenerationParams& params,
                                                              std::vector<TokenId> prompt,
                                                              const std::string& request_id) const {
@@ -111,7 +111,7 @@ std::variant<ChoiceRequest, ApiError> TextModel::make_choice(const char* param,
   return choice;
 }
 
-std::variant<std::vector<ChoiceRequest>, ApiError> TextModel::chat_choices(
+std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::chat_choices(
     const ChatRequest& request, const std::string& request_id) const {
   auto prompt = chat_prompt(request);
   if (auto* error = std::get_if<ApiError>(&prompt)) {
@@ -127,7 +127,7 @@ std::variant<std::vector<ChoiceRequest>, ApiError> TextModel::chat_choices(
   return choices;
 }
 
-std::variant<std::vector<ChoiceRequest>, ApiError> TextModel::completion_choices(
+std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choices(
     const CompletionRequest& request, const std::string& request_id) const {
   std::vector<ChoiceRequest> choices;
   for (const Prompt& prompt : request.prompts) {

@@ -21,7 +21,7 @@
 namespace plumb {
 
 /// What the front end knows of the served model.
-struct TextModelFacts {
+struct ServedModelFacts {
   std::string served_name;
   std::string model_path;    ///< for the operator; not shown to clients
   std::string fingerprint;   ///< "plumb-0.1.0-1a2b3c4d"
@@ -35,13 +35,13 @@ struct TextModelFacts {
 
 /// Text on one side, token requests on the other: renders templates, tokenises, checks lengths.
 /// Thread: any (immutable).
-class TextModel {
+class ServedModel {
  public:
   /// `chat_template` may be null: chat requests are then refused.
-  TextModel(TextModelFacts facts, std::unique_ptr<Tokenizer> tokenizer,
+  ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> tokenizer,
             std::unique_ptr<ChatTemplate> chat_template);
 
-  const TextModelFacts& facts() const { return facts_; }
+  const ServedModelFacts& facts() const { return facts_; }
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
 
@@ -68,7 +68,7 @@ class TextModel {
                                                     const std::string& request_id) const;
   ChatInputs inputs_of(const ChatRequest& request) const;
 
-  TextModelFacts facts_;
+  ServedModelFacts facts_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<ChatTemplate> chat_template_;
 };
