@@ -18,13 +18,13 @@ std::string event_of(const std::string& payload) {
 
 }  // namespace
 
-Call::Call(IoContext& loop, const ServerOptions& options, ServerMetrics& metrics, Exchange exchange,
-           std::unique_ptr<ResponseFormat> format, const Setup& setup,
+Call::Call(IoContext& loop, const ServerOptions& options, ServerMetrics& metrics,
+           Transaction transaction, std::unique_ptr<ResponseFormat> format, const Setup& setup,
            std::function<void()> on_done)
     : loop_(loop),
       options_(options),
       metrics_(metrics),
-      exchange_(std::move(exchange)),
+      transaction_(std::move(transaction)),
       format_(std::move(format)),
       setup_(setup),
       on_done_(std::move(on_done)),
@@ -40,7 +40,7 @@ Call::~Call() {
 void Call::start(TextService& service, std::vector<ChoiceRequest> choices) {
   generation_ = service.new_generation(
       *this, [&loop = loop_](std::function<void()> fn) { loop.post(std::move(fn)); });
-  exchange_.writer.on_disconnect([this](DisconnectReason) { on_disconnect(); });
+  transaction_.writer.on_disconnect([this](DisconnectReason) { on_disconnect(); });
   if (is_done_) {
     return;
   }
@@ -73,10 +73,10 @@ void Call::fail(const ApiError& error) {
     generation_->cancel();
   }
   if (is_open_) {
-    exchange_.writer.write_event(event_of(to_text(to_json(error))));
-    exchange_.writer.finish();
+    transaction_.writer.write_event(event_of(to_text(to_json(error))));
+    transaction_.writer.finish();
   } else {
-    exchange_.send_error(error);
+    transaction_.send_error(error);
   }
   done(error.http_status);
 }
@@ -90,10 +90,10 @@ void Call::open_stream() {
     return;
   }
   is_open_ = true;
-  Headers headers = exchange_.headers(kEventStream);
+  Headers headers = transaction_.headers(kEventStream);
   headers.add("cache-control", "no-cache");
   headers.add("x-accel-buffering", "no");
-  exchange_.writer.start_stream(200, std::move(headers), {options_.heartbeat, ":\n\n"});
+  transaction_.writer.start_stream(200, std::move(headers), {options_.heartbeat, ":\n\n"});
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     if (const std::optional<Json> chunk = format_->start(static_cast<std::int64_t>(i))) {
       write(*chunk);
@@ -102,7 +102,7 @@ void Call::open_stream() {
 }
 
 void Call::write(const Json& chunk) {
-  exchange_.writer.write_event(event_of(to_text(chunk)));
+  transaction_.writer.write_event(event_of(to_text(chunk)));
 }
 
 void Call::on_prompt(std::int64_t index, std::vector<TokenText> tokens) {
@@ -126,7 +126,7 @@ void Call::on_delta(ChoiceDelta delta) {
   }
   if (!has_token_) {
     has_token_ = true;
-    metrics_.time_to_first_token.observe(seconds_since(exchange_.received, loop_.now()));
+    metrics_.time_to_first_token.observe(seconds_since(transaction_.received, loop_.now()));
   }
   if (setup_.stream) {
     open_stream();
@@ -161,22 +161,22 @@ void Call::on_end(ChoiceEnd end) {
 
 void Call::complete() {
   if (!setup_.stream) {
-    exchange_.send_json(format_->complete(std::move(choices_)));
+    transaction_.send_json(format_->complete(std::move(choices_)));
     done(200);
     return;
   }
   if (setup_.include_usage) {
     write(format_->usage(choices_));
   }
-  exchange_.writer.write_event(event_of("[DONE]"));
-  exchange_.writer.finish();
+  transaction_.writer.write_event(event_of("[DONE]"));
+  transaction_.writer.finish();
   done(200);
 }
 
 void Call::done(int http_status) {
   is_done_ = true;
-  metrics_.count_request(exchange_.route, http_status,
-                         seconds_since(exchange_.received, loop_.now()));
+  metrics_.count_request(transaction_.route, http_status,
+                         seconds_since(transaction_.received, loop_.now()));
   loop_.post(std::move(on_done_));  // the owner destroys this call, so not from inside it
 }
 

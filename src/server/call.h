@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "frontend/text_service.h"
 #include "net/io_context.h"
-#include "server/exchange.h"
 #include "server/response_format.h"
 #include "server/server_metrics.h"
 #include "server/server_options.h"
+#include "server/transaction.h"
 
 namespace plumb {
 
@@ -31,8 +31,9 @@ class Call final : public GenerationListener {
     std::size_t num_choices = 1;
   };
 
-  Call(IoContext& loop, const ServerOptions& options, ServerMetrics& metrics, Exchange exchange,
-       std::unique_ptr<ResponseFormat> format, const Setup& setup, std::function<void()> on_done);
+  Call(IoContext& loop, const ServerOptions& options, ServerMetrics& metrics,
+       Transaction transaction, std::unique_ptr<ResponseFormat> format, const Setup& setup,
+       std::function<void()> on_done);
   ~Call() override;
 
   /// Submits the choices; a refusal by the engine is answered at once.
@@ -56,7 +57,7 @@ class Call final : public GenerationListener {
   IoContext& loop_;
   const ServerOptions& options_;
   ServerMetrics& metrics_;
-  Exchange exchange_;
+  Transaction transaction_;
   std::unique_ptr<ResponseFormat> format_;
   Setup setup_;
   std::function<void()> on_done_;

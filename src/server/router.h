@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/auth.h"
-#include "server/exchange.h"
+#include "server/transaction.h"
 
 namespace plumb {
 
@@ -16,7 +16,7 @@ struct Route {
   std::string method;
   std::string path;  ///< a last segment "{id}" matches any one segment
   RouteClass access = RouteClass::kNormal;
-  std::function<void(Exchange exchange, const std::string& parameter)> handler;
+  std::function<void(Transaction transaction, const std::string& parameter)> handler;
 };
 
 /// What the router found for a path and method.

@@ -17,9 +17,9 @@ std::string joined_names(const std::vector<std::string>& names) {
   return out;
 }
 
-void name_ignored(Exchange* exchange, const std::vector<std::string>& names) {
+void name_ignored(Transaction* transaction, const std::vector<std::string>& names) {
   if (!names.empty()) {
-    exchange->extra_headers.push_back({"x-plumb-ignored-fields", joined_names(names)});
+    transaction->extra_headers.push_back({"x-plumb-ignored-fields", joined_names(names)});
   }
 }
 
@@ -27,7 +27,7 @@ void name_ignored(Exchange* exchange, const std::vector<std::string>& names) {
 
 void Server::add_routes() {
   const auto get = [this](const char* path, RouteClass access,
-                          std::function<void(Exchange, const std::string&)> handler) {
+                          std::function<void(Transaction, const std::string&)> handler) {
     router_.add({"GET", path, access, std::move(handler)});
   };
   post_route("/v1/chat/completions", &Server::prepare_chat);
@@ -40,27 +40,27 @@ void Server::add_routes() {
   }
   post_route("/apply-template", &Server::prepare_template);
   get("/v1/models", RouteClass::kNormal,
-      [this](Exchange x, const std::string&) { models(std::move(x)); });
+      [this](Transaction x, const std::string&) { models(std::move(x)); });
   get("/v1/models/{id}", RouteClass::kNormal,
-      [this](Exchange x, const std::string& id) { one_model(std::move(x), id); });
+      [this](Transaction x, const std::string& id) { one_model(std::move(x), id); });
   for (const char* path : {"/health", "/v1/health", "/healthz", "/ping"}) {
     get(path, RouteClass::kPublic,
-        [this](Exchange x, const std::string&) { health(std::move(x), false); });
+        [this](Transaction x, const std::string&) { health(std::move(x), false); });
   }
   for (const char* path : {"/ready", "/readyz"}) {
     get(path, RouteClass::kPublic,
-        [this](Exchange x, const std::string&) { health(std::move(x), true); });
+        [this](Transaction x, const std::string&) { health(std::move(x), true); });
   }
   get("/metrics", options_.auth_metrics ? RouteClass::kNormal : RouteClass::kPublic,
-      [this](Exchange x, const std::string&) {
+      [this](Transaction x, const std::string&) {
         parts_.service.export_metrics(parts_.metrics);
         x.send(200, "text/plain; version=0.0.4; charset=utf-8", parts_.metrics.text());
       });
   for (const char* path : {"/server_info", "/get_server_info"}) {
     get(path, RouteClass::kNormal,
-        [this](Exchange x, const std::string&) { server_info(std::move(x)); });
+        [this](Transaction x, const std::string&) { server_info(std::move(x)); });
   }
-  get("/version", RouteClass::kPublic, [this](Exchange x, const std::string&) {
+  get("/version", RouteClass::kPublic, [this](Transaction x, const std::string&) {
     x.send_json(JsonObject{{"version", parts_.version}});
   });
 }
@@ -91,9 +91,9 @@ Server::Prepared Server::prepare_chat(const Json& body) const {
   }
   return [params = request.generation, ignored = request.ignored_fields,
           ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
-             Server& server, Exchange exchange) mutable {
-    name_ignored(&exchange, ignored);
-    server.start_call(std::move(exchange),
+             Server& server, Transaction transaction) mutable {
+    name_ignored(&transaction, ignored);
+    server.start_call(std::move(transaction),
                       make_chat_format(server.envelope(new_chat_id(), params), params), params,
                       std::move(ready));
   };
@@ -126,11 +126,11 @@ Server::Prepared Server::prepare_completion(const Json& body) const {
     }
   }
   return [request, prompt_texts, ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
-             Server& server, Exchange exchange) mutable {
-    name_ignored(&exchange, request.ignored_fields);
+             Server& server, Transaction transaction) mutable {
+    name_ignored(&transaction, request.ignored_fields);
     const GenerationParams& params = request.generation;
     server.start_call(
-        std::move(exchange),
+        std::move(transaction),
         make_completion_format(server.envelope(new_completion_id(), params), request, prompt_texts),
         params, std::move(ready));
   };
@@ -153,32 +153,32 @@ Json Server::model_row() const {
   };
 }
 
-void Server::models(Exchange exchange) const {
-  exchange.send_json(JsonObject{{"object", "list"}, {"data", JsonArray{model_row()}}});
+void Server::models(Transaction transaction) const {
+  transaction.send_json(JsonObject{{"object", "list"}, {"data", JsonArray{model_row()}}});
 }
 
-void Server::one_model(Exchange exchange, const std::string& id) const {
+void Server::one_model(Transaction transaction, const std::string& id) const {
   if (id == parts_.service.model().facts().served_name) {
-    exchange.send_json(model_row());
+    transaction.send_json(model_row());
   } else {
-    exchange.send_error(ApiError::model_not_found(id));
+    transaction.send_error(ApiError::model_not_found(id));
   }
 }
 
-void Server::health(Exchange exchange, bool is_readiness) const {
+void Server::health(Transaction transaction, bool is_readiness) const {
   const bool is_alive = parts_.service.is_healthy(kMaxHeartbeatAge);
   if (is_alive && !(is_readiness && is_draining_.load())) {
-    exchange.send_json(JsonObject{{"status", "ok"}});
+    transaction.send_json(JsonObject{{"status", "ok"}});
     return;
   }
-  exchange.send_error(ApiError::for_http(
+  transaction.send_error(ApiError::for_http(
       503, is_alive ? "the server is shutting down" : "the engine does not run"));
 }
 
-void Server::server_info(Exchange exchange) const {
+void Server::server_info(Transaction transaction) const {
   Json info = parts_.describe();
   info.as_object().set("version", parts_.version);
-  exchange.send_json(info);
+  transaction.send_json(info);
 }
 
 }  // namespace plumb

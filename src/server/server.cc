@@ -92,56 +92,56 @@ void Server::drain() {
   http_->shutdown(options_.drain_timeout);
 }
 
-void Server::add_cors_headers(Exchange* exchange) const {
-  const std::optional<std::string_view> origin = exchange->request.headers.find("origin");
+void Server::add_cors_headers(Transaction* transaction) const {
+  const std::optional<std::string_view> origin = transaction->request.headers.find("origin");
   if (options_.cors_origins.empty() || !origin.has_value()) {
     return;
   }
   const std::vector<std::string_view> allowed = split(options_.cors_origins, ',');
   for (const std::string_view entry : allowed) {
     if (trim(entry) == "*" || trim(entry) == *origin) {
-      exchange->extra_headers.push_back(
+      transaction->extra_headers.push_back(
           {"access-control-allow-origin", trim(entry) == "*" ? "*" : std::string(*origin)});
-      exchange->extra_headers.push_back(
+      transaction->extra_headers.push_back(
           {"access-control-expose-headers", "x-request-id, retry-after"});
       return;
     }
   }
 }
 
-bool Server::answer_preflight(Exchange* exchange) {
-  if (exchange->request.method != "OPTIONS") {
+bool Server::answer_preflight(Transaction* transaction) {
+  if (transaction->request.method != "OPTIONS") {
     return false;
   }
-  Headers headers = exchange->headers("text/plain");
+  Headers headers = transaction->headers("text/plain");
   headers.add("access-control-allow-methods", "GET, POST, DELETE, OPTIONS");
-  if (const auto asked = exchange->request.headers.find("access-control-request-headers")) {
+  if (const auto asked = transaction->request.headers.find("access-control-request-headers")) {
     headers.add("access-control-allow-headers", std::string(*asked));
   }
   headers.add("access-control-max-age", "600");
-  exchange->writer.send({204, std::move(headers), ""});
+  transaction->writer.send({204, std::move(headers), ""});
   return true;
 }
 
-bool Server::admit(Exchange* exchange, const Route& route) {
-  const std::string peer = exchange->request.peer_address;
+bool Server::admit(Transaction* transaction, const Route& route) {
+  const std::string peer = transaction->request.peer_address;
   if (failures_.is_blocked(peer)) {
-    exchange->send_error(ApiError::for_http(429, "too many failed keys from this address"));
+    transaction->send_error(ApiError::for_http(429, "too many failed keys from this address"));
     return false;
   }
-  const Headers& headers = exchange->request.headers;
+  const Headers& headers = transaction->request.headers;
   const AuthAnswer answer =
       check_access(keys_, route.access, headers.find("authorization").value_or(""),
                    headers.find("x-api-key").value_or(""));
   if (answer.verdict == AuthVerdict::kAllowed) {
-    exchange->principal = answer.principal;
+    transaction->principal = answer.principal;
     return true;
   }
   if (answer.verdict == AuthVerdict::kUnauthorized) {
     failures_.record_failure(peer);
-    exchange->send_error(ApiError::for_http(401, "a valid API key is required"));
+    transaction->send_error(ApiError::for_http(401, "a valid API key is required"));
   } else {
-    exchange->send_error(ApiError::for_http(403, "this key may not use this route"));
+    transaction->send_error(ApiError::for_http(403, "this key may not use this route"));
   }
   return false;
 }
@@ -150,42 +150,43 @@ void Server::handle(HttpRequest request, ResponseWriter writer) {
   const std::optional<std::string_view> given = request.headers.find("x-request-id");
   std::string id =
       given.has_value() && is_request_id(*given) ? std::string(*given) : new_request_id();
-  Exchange exchange{
+  Transaction transaction{
       std::move(request), std::move(writer), std::move(id), "", {}, parts_.clock.now(), {}};
-  add_cors_headers(&exchange);
-  if (answer_preflight(&exchange)) {
+  add_cors_headers(&transaction);
+  if (answer_preflight(&transaction)) {
     return;
   }
-  std::string_view path = exchange.request.path;
+  std::string_view path = transaction.request.path;
   if (!options_.root_path.empty()) {
     if (!path.starts_with(options_.root_path)) {
-      exchange.send_error(ApiError::not_found("no route " + exchange.request.path.substr(0, 128)));
+      transaction.send_error(
+          ApiError::not_found("no route " + transaction.request.path.substr(0, 128)));
       return;
     }
     path.remove_prefix(options_.root_path.size());
   }
-  RouteMatch match = router_.match(exchange.request.method, path);
+  RouteMatch match = router_.match(transaction.request.method, path);
   if (match.route == nullptr) {
     metrics_.count_request("unknown", match.allowed.empty() ? 404 : 405, 0);
     if (match.allowed.empty()) {
-      exchange.send_error(ApiError::not_found("no route " + std::string(path.substr(0, 128))));
+      transaction.send_error(ApiError::not_found("no route " + std::string(path.substr(0, 128))));
       return;
     }
-    exchange.extra_headers.push_back({"allow", join(match.allowed, ", ")});
-    exchange.send_error(ApiError::for_http(
-        405, "method " + exchange.request.method.substr(0, 16) + " is not allowed here"));
+    transaction.extra_headers.push_back({"allow", join(match.allowed, ", ")});
+    transaction.send_error(ApiError::for_http(
+        405, "method " + transaction.request.method.substr(0, 16) + " is not allowed here"));
     return;
   }
-  exchange.route = match.route->path;
-  if (admit(&exchange, *match.route)) {
-    match.route->handler(std::move(exchange), match.parameter);
+  transaction.route = match.route->path;
+  if (admit(&transaction, *match.route)) {
+    match.route->handler(std::move(transaction), match.parameter);
   }
 }
 
 void Server::post_route(std::string path, Prepare prepare) {
   router_.add({"POST", std::move(path), RouteClass::kNormal,
-               [this, prepare](Exchange exchange, const std::string&) {
-                 prepare_and_run(std::move(exchange), prepare);
+               [this, prepare](Transaction transaction, const std::string&) {
+                 prepare_and_run(std::move(transaction), prepare);
                }});
 }
 
@@ -197,16 +198,16 @@ Server::Prepared Server::prepare_body(const std::string& body, Prepare prepare) 
   return (this->*prepare)(json.value());
 }
 
-void Server::prepare_and_run(Exchange exchange, Prepare prepare) {
-  if (!is_json_type(exchange.request.headers.find("content-type").value_or(""))) {
-    exchange.send_error(ApiError::for_http(415, "the content type must be application/json"));
+void Server::prepare_and_run(Transaction transaction, Prepare prepare) {
+  if (!is_json_type(transaction.request.headers.find("content-type").value_or(""))) {
+    transaction.send_error(ApiError::for_http(415, "the content type must be application/json"));
     return;
   }
   if (is_draining_.load()) {
-    exchange.send_error(ApiError::for_http(503, "the server is shutting down"));
+    transaction.send_error(ApiError::for_http(503, "the server is shutting down"));
     return;
   }
-  const auto finish = [this](Exchange ready, Prepared prepared) {
+  const auto finish = [this](Transaction ready, Prepared prepared) {
     if (auto* error = std::get_if<ApiError>(&prepared)) {
       metrics_.count_request(ready.route, error->http_status,
                              seconds_since(ready.received, parts_.clock.now()));
@@ -215,13 +216,13 @@ void Server::prepare_and_run(Exchange exchange, Prepare prepare) {
     }
     std::get<0>(prepared)(*this, std::move(ready));
   };
-  if (exchange.request.body.size() <= kWorkerBodyBytes) {
-    Prepared prepared = prepare_body(exchange.request.body, prepare);
-    finish(std::move(exchange), std::move(prepared));
+  if (transaction.request.body.size() <= kWorkerBodyBytes) {
+    Prepared prepared = prepare_body(transaction.request.body, prepare);
+    finish(std::move(transaction), std::move(prepared));
     return;
   }
   // Shared because a queued task must be copyable; there is one user at a time.
-  const auto held = std::make_shared<Exchange>(std::move(exchange));
+  const auto held = std::make_shared<Transaction>(std::move(transaction));
   const Status status = workers_->submit([this, held, prepare, finish] {
     const auto prepared = std::make_shared<Prepared>(prepare_body(held->request.body, prepare));
     loop_->post([held, prepared, finish] { finish(std::move(*held), std::move(*prepared)); });
@@ -246,7 +247,7 @@ std::optional<ApiError> Server::check_fields(const std::vector<std::string>& ign
                            "unknown parameter: '" + ignored.front().substr(0, 64) + "'");
 }
 
-void Server::start_call(Exchange exchange, std::unique_ptr<ResponseFormat> format,
+void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                         const GenerationParams& params, std::vector<ChoiceRequest> choices) {
   const std::uint64_t id = next_call_++;
   Call::Setup setup;
@@ -254,9 +255,9 @@ void Server::start_call(Exchange exchange, std::unique_ptr<ResponseFormat> forma
   setup.include_usage = params.include_usage;
   setup.num_choices = choices.size();
   for (ChoiceRequest& choice : choices) {
-    choice.request.id = exchange.request_id;
+    choice.request.id = transaction.request_id;
   }
-  auto call = std::make_unique<Call>(*loop_, options_, metrics_, std::move(exchange),
+  auto call = std::make_unique<Call>(*loop_, options_, metrics_, std::move(transaction),
                                      std::move(format), setup, [this, id] { calls_.erase(id); });
   Call& started = *calls_.emplace(id, std::move(call)).first->second;
   started.start(parts_.service, std::move(choices));

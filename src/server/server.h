@@ -62,17 +62,17 @@ class Server final : public HttpHandler {
   Status load_keys();
   Status listen();
   void add_routes();
-  bool admit(Exchange* exchange, const Route& route);
-  bool answer_preflight(Exchange* exchange);
-  void add_cors_headers(Exchange* exchange) const;
+  bool admit(Transaction* transaction, const Route& route);
+  bool answer_preflight(Transaction* transaction);
+  void add_cors_headers(Transaction* transaction) const;
 
   /// What a handler makes of a body: the rest of the work, to be done on the loop, or an error.
-  using Prepared = std::variant<std::function<void(Server&, Exchange)>, ApiError>;
+  using Prepared = std::variant<std::function<void(Server&, Transaction)>, ApiError>;
   using Prepare = Prepared (Server::*)(const Json& body) const;
   /// Parses and prepares on the loop (small bodies) or on the worker (large ones), then goes on on
   /// the loop.
   void post_route(std::string path, Prepare prepare);
-  void prepare_and_run(Exchange exchange, Prepare prepare);
+  void prepare_and_run(Transaction transaction, Prepare prepare);
   Prepared prepare_body(const std::string& body, Prepare prepare) const;
 
   Prepared prepare_chat(const Json& body) const;
@@ -86,12 +86,12 @@ class Server final : public HttpHandler {
 
   std::optional<ApiError> check_model(const std::string& model) const;
   std::optional<ApiError> check_fields(const std::vector<std::string>& ignored) const;
-  void start_call(Exchange exchange, std::unique_ptr<ResponseFormat> format,
+  void start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                   const GenerationParams& params, std::vector<ChoiceRequest> choices);
-  void models(Exchange exchange) const;
-  void one_model(Exchange exchange, const std::string& id) const;
-  void health(Exchange exchange, bool is_readiness) const;
-  void server_info(Exchange exchange) const;
+  void models(Transaction transaction) const;
+  void one_model(Transaction transaction, const std::string& id) const;
+  void health(Transaction transaction, bool is_readiness) const;
+  void server_info(Transaction transaction) const;
   Json model_row() const;
   ResponseEnvelope envelope(std::string id, const GenerationParams& params) const;
 

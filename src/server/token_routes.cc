@@ -91,13 +91,13 @@ std::variant<Json, ApiError> Server::tokenize_messages(const Json& body,
 namespace {
 
 // Sends a JSON answer that is ready, or passes the error on.
-std::variant<std::function<void(Server&, Exchange)>, ApiError> answer_with(
+std::variant<std::function<void(Server&, Transaction)>, ApiError> answer_with(
     std::variant<Json, ApiError> result) {
   if (auto* error = std::get_if<ApiError>(&result)) {
     return std::move(*error);
   }
-  return [json = std::get<Json>(std::move(result))](Server&, Exchange exchange) {
-    exchange.send_json(json);
+  return [json = std::get<Json>(std::move(result))](Server&, Transaction transaction) {
+    transaction.send_json(json);
   };
 }
 
