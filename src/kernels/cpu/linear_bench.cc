@@ -207,11 +207,13 @@ int run(int argc, char** argv) {
       bench_matrix(bench, matrix);
     }
   }
-  if (std::string("attention").find(bench.only) != std::string::npos) {
+  for (const std::int64_t num_tokens : {1, 512}) {
+    const std::string name = num_tokens == 1 ? "attention.decode" : "attention.prefill";
     for (const Heads& heads : {Heads{"smollm2", 9, 3, 64}, Heads{"gemma", 4, 1, 256}}) {
       for (const std::int64_t context : {512, 2048}) {
-        bench_attention(bench, heads, context, 1);
-        bench_attention(bench, heads, context, 512);
+        if (name.find(bench.only) != std::string::npos) {
+          bench_attention(bench, heads, context, num_tokens);
+        }
       }
     }
   }
