@@ -137,10 +137,10 @@ TEST_P(CpuBackend, keeps_integer_sums_exact_at_their_extremes) {
       std::vector<float> values(kCols);
       // The scales of a sensible matrix, the codes all alike: only codes beside the scales count.
       for (std::size_t i = 0; i < raw.size(); ++i) {
-        const bool is_half = static_cast<int>(i % static_cast<std::size_t>(
-                                 traits(dtype).block_bytes)) < 4 ||
-                             static_cast<int>(i % static_cast<std::size_t>(
-                                 traits(dtype).block_bytes)) >= traits(dtype).block_bytes - 4;
+        const bool is_half =
+            static_cast<int>(i % static_cast<std::size_t>(traits(dtype).block_bytes)) < 4 ||
+            static_cast<int>(i % static_cast<std::size_t>(traits(dtype).block_bytes)) >=
+                traits(dtype).block_bytes - 4;
         raw[i] = is_half ? scaled[i] : raw[i];
       }
       dequantize(dtype, raw.data(), kCols, values.data());

@@ -77,8 +77,8 @@ struct RotateHeads {
 
 /// The kernels of one instruction level.
 struct KernelTable {
-  int panel_rows = 0;  ///< R
-  int tile_rows = 0;   ///< rows of x in a full tile
+  int panel_rows = 0;                                         ///< R
+  int tile_rows = 0;                                          ///< rows of x in a full tile
   void (*product[kNumPanelTypes])(const PanelProduct&) = {};  ///< by PanelType
   /// Writes one tile of `rows` (a power of two) rows.
   void (*quantize_tile)(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t k,

@@ -34,6 +34,7 @@ constexpr float kLog2E = 1.44269504F;
 
 struct HalfCache {
   using Element = std::uint16_t;
+
   static F load(const Element* p, std::int64_t n) {
     return n >= kLanes ? f_from_half(p) : f_from_half_first(p, n);
   }
@@ -41,6 +42,7 @@ struct HalfCache {
 
 struct FloatCache {
   using Element = float;
+
   static F load(const Element* p, std::int64_t n) {
     return n >= kLanes ? f_load(p) : f_load_first(p, n);
   }
@@ -108,7 +110,8 @@ inline void load_values(const AttentionChunk& a, const KeyBlock& block) {
 }
 
 template <int R>
-inline void score_rows(const AttentionChunk& a, std::int64_t row, float (&scores)[kMaxRows][kKeys]) {
+inline void score_rows(const AttentionChunk& a, std::int64_t row,
+                       float (&scores)[kMaxRows][kKeys]) {
   const float* q = a.q + row * a.padded_dim;
   F sum[R][kKeyVectors];
 #pragma GCC unroll 8
