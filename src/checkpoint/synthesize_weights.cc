@@ -13,7 +13,7 @@ namespace plumb {
 namespace {
 
 // Block-quantised tensors above this size draw from a sample instead of quantising every element.
-constexpr std::int64_t kDrawAbove = std::int64_t{1} << 20;
+constexpr std::int64_t kDrawAbove = std::int64_t{1} << 17;
 constexpr std::int64_t kSampleElements = std::int64_t{1} << 17;
 constexpr double kEmbeddingDeviation = 0.02;
 constexpr double kLogitDeviation = 3.0;
