@@ -17,5 +17,6 @@ std::unique_ptr<Command> make_model_inspect_command();
 std::unique_ptr<Command> make_model_dummy_command();
 std::unique_ptr<Command> make_check_op_command();
 std::unique_ptr<Command> make_check_logits_command();
+std::unique_ptr<Command> make_bench_batch_command();
 
 }  // namespace plumb
