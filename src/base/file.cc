@@ -183,7 +183,9 @@ Status check_private_file(const std::string& path) {
   if (fd.get() < 0) {
     return system_error(path, "open");
   }
+
   struct stat st {};
+
   if (::fstat(fd.get(), &st) != 0) {
     return system_error(path, "stat");
   }

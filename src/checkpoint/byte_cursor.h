@@ -51,7 +51,12 @@ class ByteCursor {
   /// A 64-bit length and that many bytes.
   Result<std::string_view> read_string(std::string_view what) {
     const std::uint64_t at = offset_;
-    PLUMB_ASSIGN(const std::uint64_t length, read<std::uint64_t>(std::string(what) + " length"));
+    std::uint64_t length = 0;
+    if (remaining() < sizeof length) {
+      return take(sizeof length, std::string(what) + " length").status();
+    }
+    std::memcpy(&length, bytes_.data() + offset_, sizeof length);
+    offset_ += sizeof length;
     if (length > remaining()) {
       return malformed(at,
                        "the length of " + std::string(what) + ", at most " +

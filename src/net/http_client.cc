@@ -31,7 +31,9 @@ std::string request_head(const ClientRequest& request, const Url& url) {
   }
   const bool has_body_method =
       request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
-  if (!request.headers.contains("content-length") && (!request.body.empty() || has_body_method)) {
+  if (!request.headers.contains("content-length") &&
+      !request.headers.contains("transfer-encoding") &&
+      (!request.body.empty() || has_body_method)) {
     append_header(&head, "content-length", std::to_string(request.body.size()));
   }
   return head + "\r\n";

@@ -267,14 +267,17 @@ void HttpConnection::fail(int status) {
 }
 
 void HttpConnection::flush() {
-  if (phase_ != Phase::kAnswering || writing_) {
+  if (phase_ != Phase::kAnswering) {
+    return;
+  }
+  if (const std::optional<DisconnectReason> reason = response_->cut_reason()) {
+    cut(*reason);
+    return;
+  }
+  if (writing_) {
     return;
   }
   ResponseBatch batch = response_->take();
-  if (batch.aborted) {
-    cut(batch.overflowed ? DisconnectReason::kSlowClient : DisconnectReason::kShutdown);
-    return;
-  }
   if (batch.unanswered) {
     fail(500);
     batch = response_->take();

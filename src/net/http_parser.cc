@@ -17,6 +17,8 @@ namespace http = boost::beast::http;
 
 // A request line is at most the URL, a method and a version.
 constexpr std::int64_t kRequestLineSlack = 64;
+// The end of the first line and the empty line behind the fields.
+constexpr std::int64_t kLineEndSlack = 3;
 // A declared length is believed up to here; a longer body grows as it comes.
 constexpr std::uint64_t kMaxReserveBytes = 1 << 20;
 
@@ -30,7 +32,9 @@ class Parser : public http::basic_parser<is_request> {
  public:
   explicit Parser(const HttpLimits& limits) : limits_(limits) {
     this->eager(true);
-    this->header_limit(static_cast<std::uint32_t>(limits.max_header_bytes));
+    // The library counts the first line with the fields as long as it has not seen the end.
+    this->header_limit(static_cast<std::uint32_t>(limits.max_url_bytes + kRequestLineSlack +
+                                                  limits.max_header_bytes));
     this->body_limit(static_cast<std::uint64_t>(limits.max_body_bytes));
   }
 
@@ -53,14 +57,14 @@ class Parser : public http::basic_parser<is_request> {
     const std::int64_t num_consumed = skipped + static_cast<std::int64_t>(consumed);
     if (error && error != http::error::need_more) {
       if (error_status_ == 0) {
-        error_status_ = status_of(error);
+        error_status_ = status_of(error, bytes.substr(consumed));
       }
       return {ParseStep::kFailed, num_consumed};
     }
     if (this->is_done()) {
       return {ParseStep::kDone, num_consumed};
     }
-    if (!within_limits(static_cast<std::int64_t>(bytes.size() - consumed))) {
+    if (!within_limits(bytes.substr(consumed))) {
       return {ParseStep::kFailed, num_consumed};
     }
     return {ParseStep::kNeedMore, num_consumed};
@@ -132,21 +136,32 @@ class Parser : public http::basic_parser<is_request> {
   bool first_line_done_ = false;
 
  private:
-  int status_of(const beast::error_code& error) const {
+  int status_of(const beast::error_code& error, std::string_view left) const {
     if (error == http::error::body_limit) {
       return 413;
     }
     if (error == http::error::header_limit) {
-      return first_line_done_ ? 431 : 414;
+      return is_first_line_long(left) ? 414 : 431;
     }
     return 400;
   }
 
+  // Bytes at the front that belong to a first line not yet parsed.
+  std::size_t first_line_bytes(std::string_view left) const {
+    return first_line_done_ ? 0 : std::min(left.find('\n'), left.size());
+  }
+
+  bool is_first_line_long(std::string_view left) const {
+    return is_request && static_cast<std::int64_t>(first_line_bytes(left)) >
+                             limits_.max_url_bytes + kRequestLineSlack;
+  }
+
   // Bounds the bytes that the parser asks to see again.
-  bool within_limits(std::int64_t num_left) {
-    if (is_request && !first_line_done_ && num_left > limits_.max_url_bytes + kRequestLineSlack) {
+  bool within_limits(std::string_view left) {
+    const auto num_left = static_cast<std::int64_t>(left.size() - first_line_bytes(left));
+    if (is_first_line_long(left)) {
       error_status_ = 414;
-    } else if (num_left > limits_.max_header_bytes) {
+    } else if (num_left > limits_.max_header_bytes + kLineEndSlack) {
       error_status_ = head_done_ ? 400 : 431;
     }
     return error_status_ == 0;

@@ -28,8 +28,6 @@ struct ResponseBatch {
   std::string events;
   bool finished = false;
   bool unanswered = false;  ///< the writer was dropped without an answer
-  bool aborted = false;
-  bool overflowed = false;  ///< the hard limit was passed
 };
 
 struct BufferLimits {
@@ -57,6 +55,8 @@ class ResponseState {
   // Connection side, the loop.
   /// Moves out what has been produced; later writes wake the loop again.
   ResponseBatch take();
+  /// Why the connection is to be cut now, if it is: the writer aborted or overflowed.
+  std::optional<DisconnectReason> cut_reason() const;
   void on_sent(std::int64_t num_event_bytes);
   /// True once nothing more will be written.
   bool is_finished() const;
@@ -78,6 +78,7 @@ class ResponseState {
   ResponseBatch batch_ PLUMB_GUARDED_BY(mutex_);
   std::int64_t buffered_bytes_ PLUMB_GUARDED_BY(mutex_) = 0;
   bool finished_ PLUMB_GUARDED_BY(mutex_) = false;
+  std::optional<DisconnectReason> cut_reason_ PLUMB_GUARDED_BY(mutex_);
   bool wake_posted_ PLUMB_GUARDED_BY(mutex_) =
       true;  // the connection looks by itself after the handler was called
   std::optional<DisconnectReason> reason_ PLUMB_GUARDED_BY(mutex_);

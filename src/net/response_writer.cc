@@ -46,13 +46,13 @@ void ResponseState::start_stream(int status, Headers headers, StreamOptions opti
 WriteState ResponseState::write_event(std::string bytes) {
   const MutexLock lock(mutex_);
   PLUMB_CHECK(mode_ == Mode::kStream, "events follow start_stream()");
-  if (loop_ == nullptr || finished_ || batch_.aborted) {
+  if (loop_ == nullptr || finished_ || cut_reason_) {
     return WriteState::kClosed;
   }
   buffered_bytes_ += static_cast<std::int64_t>(bytes.size());
   if (buffered_bytes_ > limits_.hard_bytes) {
-    batch_.overflowed = true;
-    batch_.aborted = true;
+    cut_reason_ = DisconnectReason::kSlowClient;
+    wake_posted_ = false;  // a write that is stuck does not look by itself
     wake_locked();
     return WriteState::kClosed;
   }
@@ -68,7 +68,7 @@ WriteState ResponseState::write_event(std::string bytes) {
 void ResponseState::finish() {
   const MutexLock lock(mutex_);
   PLUMB_CHECK(mode_ == Mode::kStream, "finish() ends a stream");
-  if (batch_.aborted) {
+  if (cut_reason_) {
     return;
   }
   finished_ = true;
@@ -79,10 +79,11 @@ void ResponseState::finish() {
 void ResponseState::abort() {
   UniqueFunction<void(DisconnectReason)> callback;  // the one who aborts needs no word of it
   const MutexLock lock(mutex_);
-  if (finished_) {
+  if (finished_ || cut_reason_) {
     return;
   }
-  batch_.aborted = true;
+  cut_reason_ = DisconnectReason::kShutdown;
+  wake_posted_ = false;
   callback = std::move(callback_);
   wake_locked();
 }
@@ -115,7 +116,7 @@ std::int64_t ResponseState::buffered_bytes() const {
 void ResponseState::release() {
   {
     const MutexLock lock(mutex_);
-    if (mode_ == Mode::kNone && !batch_.aborted) {
+    if (mode_ == Mode::kNone && !cut_reason_) {
       mode_ = Mode::kFull;
       finished_ = true;
       batch_.unanswered = true;
@@ -132,8 +133,12 @@ ResponseBatch ResponseState::take() {
   wake_posted_ = false;
   ResponseBatch batch = std::move(batch_);
   batch_ = ResponseBatch();
-  batch_.aborted = batch.aborted;
   return batch;
+}
+
+std::optional<DisconnectReason> ResponseState::cut_reason() const {
+  const MutexLock lock(mutex_);
+  return cut_reason_;
 }
 
 void ResponseState::on_sent(std::int64_t num_event_bytes) {

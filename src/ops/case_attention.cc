@@ -174,7 +174,7 @@ CaseTolerance attention_tolerance(const AttentionShape& s) {
   const double score =
       static_cast<double>(s.magnitude) * s.magnitude * std::sqrt(static_cast<double>(s.head_dim));
   constexpr double kLargestValue = 4.0;
-  return {.absolute = kLargestValue * (4e-6 + 1e-6 * (score + static_cast<double>(s.softcap)))};
+  return {.absolute = kLargestValue * (1e-6 + 2e-7 * (score + static_cast<double>(s.softcap)))};
 }
 
 }  // namespace plumb

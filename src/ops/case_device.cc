@@ -157,7 +157,7 @@ Status CaseDevice::check_traps(const Region& region, const std::vector<std::byte
                                                : "a guard";
       return {Code::kInternal, "wrote to " + std::string(where) + " of the tensor " +
                                    to_text(region.tensor.shape) + ", " +
-                                   std::to_string(i - region.lead_bytes) + " bytes from its begin"};
+                                   std::to_string(i - region.lead_bytes) + " bytes from its start"};
     }
   }
   return {};

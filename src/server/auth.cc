@@ -17,7 +17,8 @@ constexpr int kMaxFailures = 10;
 std::string_view bearer_key(std::string_view authorization) {
   constexpr std::string_view kScheme = "bearer";
   if (authorization.size() <= kScheme.size() ||
-      to_lower_ascii(authorization.substr(0, kScheme.size())) != kScheme || authorization[kScheme.size()] != ' ') {
+      to_lower_ascii(authorization.substr(0, kScheme.size())) != kScheme ||
+      authorization[kScheme.size()] != ' ') {
     return {};
   }
   return trim(authorization.substr(kScheme.size()));
@@ -27,7 +28,8 @@ std::string_view bearer_key(std::string_view authorization) {
 
 Status KeySet::add(std::string_view key, std::string name, KeyRole role) {
   if (key.size() < kMinKeyLength) {
-    return {Code::kInvalidArgument, "a key has " + std::to_string(key.size()) + " characters, expected at least " +
+    return {Code::kInvalidArgument, "a key has " + std::to_string(key.size()) +
+                                        " characters, expected at least " +
                                         std::to_string(kMinKeyLength)};
   }
   entries_.push_back({sha256(key), {std::move(name), role}});
@@ -48,11 +50,13 @@ Status KeySet::load_file(const std::string& path, KeyRole default_role) {
     const std::string where = path + " line " + std::to_string(line_number);
     const std::vector<std::string_view> parts = split(line, ':');
     if (parts.size() == 1) {
-      PLUMB_RETURN_IF_ERROR(add(line, "key" + std::to_string(line_number), default_role).with(where));
+      PLUMB_RETURN_IF_ERROR(
+          add(line, "key" + std::to_string(line_number), default_role).with(where));
       continue;
     }
     if (parts.size() != 3 || (parts[1] != "normal" && parts[1] != "admin")) {
-      return {Code::kInvalidArgument, where + ": expected KEY or NAME:ROLE:KEY with the role normal or admin"};
+      return {Code::kInvalidArgument,
+              where + ": expected KEY or NAME:ROLE:KEY with the role normal or admin"};
     }
     const KeyRole role = parts[1] == "admin" ? KeyRole::kAdmin : KeyRole::kNormal;
     PLUMB_RETURN_IF_ERROR(add(parts[2], std::string(parts[0]), role).with(where));

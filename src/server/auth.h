@@ -25,18 +25,19 @@ struct Principal {
 
 /// The set of accepted keys; holds digests only.
 ///
-/// A look-up compares the presented key's digest against all stored ones, so that its time says nothing about which key
-/// or which byte differs.
-/// Thread: any after loading (immutable).
+/// A look-up compares the presented key's digest against all stored ones, so that its time says
+/// nothing about which key or which byte differs. Thread: any after loading (immutable).
 class KeySet {
  public:
   /// Adds the keys of a file: `KEY` or `NAME:ROLE:KEY` a line (role normal or admin), `#` comments.
-  /// Errors kInvalidArgument: not a regular file of this user with mode & 077 == 0, a key under 16 characters, no key.
+  /// Errors kInvalidArgument: not a regular file of this user with mode & 077 == 0, a key under 16
+  /// characters, no key.
   Status load_file(const std::string& path, KeyRole default_role);
   /// Errors kInvalidArgument: shorter than 16 characters.
   Status add(std::string_view key, std::string name, KeyRole role);
 
   bool empty() const { return entries_.empty(); }
+
   bool has_admin() const;
   std::optional<Principal> find(std::string_view key) const;
 
@@ -45,6 +46,7 @@ class KeySet {
     Digest256 digest;
     Principal principal;
   };
+
   std::vector<Entry> entries_;
 };
 
@@ -62,14 +64,17 @@ struct AuthAnswer {
   Principal principal;
 };
 
-/// Decides from the credentials of a request: `authorization` (Bearer KEY) and `x-api-key`, either may be empty.
-AuthAnswer check_access(const KeySet& keys, RouteClass route, std::string_view authorization, std::string_view api_key);
+/// Decides from the credentials of a request: `authorization` (Bearer KEY) and `x-api-key`, either
+/// may be empty.
+AuthAnswer check_access(const KeySet& keys, RouteClass route, std::string_view authorization,
+                        std::string_view api_key);
 
 /// Counts failures per peer: more than 10 within a second are answered 429.
 /// Thread: any single one. Bounded: at most 4,096 peers are remembered.
 class FailureLimiter {
  public:
   explicit FailureLimiter(const Clock& clock) : clock_(clock) {}
+
   bool is_blocked(const std::string& peer);
   void record_failure(const std::string& peer);
 
@@ -78,6 +83,7 @@ class FailureLimiter {
     Clock::TimePoint begin;
     int failures = 0;
   };
+
   const Clock& clock_;
   std::map<std::string, Window> windows_;
 };

@@ -81,6 +81,10 @@ void BpeModel::fill_symbols(std::string_view piece, std::vector<Symbol>* symbols
       len = static_cast<std::size_t>(decode_utf8(piece.substr(at)).num_bytes);
       id = symbols_.find(piece.substr(at, len));
     }
+    if (id < 0 && !options_.byte_fallback && options_.unknown == kNoToken) {
+      at += len;  // neighbours of a dropped symbol may still merge
+      continue;
+    }
     symbols->push_back({id, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + len)});
     at += len;
   }

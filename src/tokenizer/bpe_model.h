@@ -20,7 +20,7 @@ struct BpeOptions {
   bool byte_level = true;      ///< symbols are bytes, written with byte_map.h; else characters
   bool ignore_merges = false;  ///< a piece that is a token is taken whole
   bool byte_fallback = false;  ///< a character without token becomes its <0xNN> tokens
-  TokenId unknown = kNoToken;  ///< for what remains; kNoToken = dropped
+  TokenId unknown = kNoToken;  ///< for what remains; kNoToken = dropped before merging
   bool fuse_unknown = false;   ///< neighbouring unknown symbols give one token
 };
 

@@ -49,9 +49,10 @@ class SpecialSplitter final : public FragmentSplitter {
     std::int32_t match;
   };
 
-  std::vector<End> find_ends(std::string_view text) const;
-  std::vector<Hit> choose(std::string_view text, const SpecialPolicy& policy,
-                          std::vector<End> ends) const;
+  std::int32_t first_allowed(std::int32_t match, std::size_t position,
+                             const SpecialPolicy& policy) const;
+  std::vector<End> find_ends(std::string_view text, const SpecialPolicy& policy) const;
+  std::vector<Hit> choose(std::string_view text, const SpecialPolicy& policy) const;
   std::vector<Candidate> candidates_of_length(std::int32_t length, const SpecialPolicy& policy,
                                               std::vector<End>* ends) const;
 

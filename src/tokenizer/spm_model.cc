@@ -16,12 +16,12 @@ bool takes_part(TokenType type) {
          type == TokenType::kUnused;
 }
 
-// Position at or after `from` of a U+2581 that follows another character; size() if none.
+// Position after `from` of a U+2581 that follows another character; size() if none.
 std::size_t next_word(std::string_view text, std::size_t from) {
-  std::size_t at = text.find(kSpace, from);
+  const auto is_mark = [&](std::size_t at) { return text.substr(at, kSpace.size()) == kSpace; };
+  std::size_t at = text.find(kSpace, from + 1);
   while (at != std::string_view::npos) {
-    if (at > 0 &&
-        (at < kSpace.size() || text.substr(at - kSpace.size(), kSpace.size()) != kSpace)) {
+    if (at < kSpace.size() || !is_mark(at - kSpace.size())) {
       return at;
     }
     at = text.find(kSpace, at + kSpace.size());
@@ -32,12 +32,19 @@ std::size_t next_word(std::string_view text, std::size_t from) {
 }  // namespace
 
 SpmModel::SpmModel(const Vocab& vocab, TokenId unknown)
-    : vocab_(vocab), unknown_(unknown), byte_tokens_(vocab.byte_tokens()) {
+    : vocab_(vocab),
+      unknown_(unknown),
+      byte_tokens_(vocab.byte_tokens()),
+      joins_words_(256, false) {
   std::vector<float> scores;
   for (TokenId id = 0; id < vocab.size(); ++id) {
     scores.push_back(vocab.score(id));
-    if (takes_part(vocab.type(id)) && next_word(vocab.text(id), 0) != vocab.text(id).size()) {
-      words_are_apart_ = false;
+    const std::string_view text = vocab.text(id);
+    for (std::size_t at = 0; takes_part(vocab.type(id)) && at < text.size();) {
+      at = next_word(text, at);
+      if (at < text.size()) {
+        joins_words_[static_cast<unsigned char>(text[at - 1])] = true;
+      }
     }
   }
   std::vector<float> levels = scores;
@@ -89,14 +96,18 @@ void SpmModel::encode_piece(std::string_view piece, MergeScratch* scratch,
   }
 }
 
+std::size_t SpmModel::word_end(std::string_view text, std::size_t begin) const {
+  std::size_t end = next_word(text, begin);
+  while (end < text.size() && joins_words_[static_cast<unsigned char>(text[end - 1])]) {
+    end = next_word(text, end);
+  }
+  return end;
+}
+
 void SpmModel::encode(std::string_view text, MergeScratch* scratch,
                       std::vector<TokenId>* out) const {
-  if (!words_are_apart_) {
-    encode_piece(text, scratch, out);
-    return;
-  }
   for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = next_word(text, begin + 1);
+    const std::size_t end = word_end(text, begin);
     encode_piece(text.substr(begin, end - begin), scratch, out);
     begin = end;
   }

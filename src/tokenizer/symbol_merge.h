@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "tokenizer/merge_queue.h"
 #include "tokenizer/merge_table.h"
 
 namespace plumb {
@@ -22,7 +22,7 @@ struct Symbol {
 /// Memory that one encode call reuses from piece to piece.
 struct MergeScratch {
   std::vector<Symbol> symbols;
-  std::vector<std::uint64_t> queue;
+  MergeQueue queue;
   std::vector<std::int32_t> previous;
   std::vector<std::int32_t> next;
 };
@@ -67,7 +67,6 @@ void merge_few(std::vector<Symbol>* list, const PairMerge& pair_merge) {
 template <class PairMerge>
 void merge_many(MergeScratch* scratch, const PairMerge& pair_merge) {
   std::vector<Symbol>& s = scratch->symbols;
-  std::vector<std::uint64_t>& queue = scratch->queue;
   const auto num = static_cast<std::int32_t>(s.size());
   const auto at = [](std::int32_t i) { return static_cast<std::size_t>(i); };
   const auto key = [&](std::int32_t i) {
@@ -75,28 +74,25 @@ void merge_many(MergeScratch* scratch, const PairMerge& pair_merge) {
   };
   scratch->next.resize(s.size());
   scratch->previous.resize(s.size());
-  queue.clear();
+  std::vector<std::uint64_t>* keys = scratch->queue.restart();
   for (std::int32_t i = 0; i < num; ++i) {
     scratch->next[at(i)] = i + 1;
     scratch->previous[at(i)] = i - 1;
     if (s[at(i)].rank != Merge::kNoRank) {
-      queue.push_back(key(i));
+      keys->push_back(key(i));
     }
   }
+  scratch->queue.start();
   const auto enqueue = [&](std::int32_t i, std::int32_t right) {
     rate(&s[at(i)], s[at(right)], pair_merge);
     if (s[at(i)].rank != Merge::kNoRank) {
-      queue.push_back(key(i));
-      std::push_heap(queue.begin(), queue.end(), std::greater<>());
+      scratch->queue.push(key(i));
     }
   };
-  std::make_heap(queue.begin(), queue.end(), std::greater<>());
-  while (!queue.empty()) {
-    std::pop_heap(queue.begin(), queue.end(), std::greater<>());
-    const auto rank = static_cast<std::int32_t>(queue.back() >> 32);
-    const auto i = static_cast<std::int32_t>(queue.back() & UINT32_MAX);
-    queue.pop_back();
-    if (s[at(i)].rank != rank) {
+  for (std::uint64_t top = scratch->queue.pop(); top != MergeQueue::kEmpty;
+       top = scratch->queue.pop()) {
+    const auto i = static_cast<std::int32_t>(top & UINT32_MAX);
+    if (s[at(i)].rank != static_cast<std::int32_t>(top >> 32)) {
       continue;
     }
     const std::int32_t right = scratch->next[at(i)];

@@ -71,17 +71,38 @@ Result<Contract> find_contract(const std::string& folder, std::string_view argum
   return Status{Code::kNotFound, "no contract has a struct " + std::string(arguments)};
 }
 
-std::string section(const OpEntry& entry, const Contract& contract, std::int64_t num_cases) {
+std::string struct_text(std::string_view name, const Contract& contract) {
+  std::string text = "struct " + std::string(name) + " {\n";
+  for (const std::string& line : contract.body) {
+    text += line + "\n";
+  }
+  return text + "};\n";
+}
+
+/// The type T of a member `std::span<const T>`, or nothing.
+std::string element_struct(const Contract& contract) {
+  constexpr std::string_view kSpan = "std::span<const ";
+  for (const std::string& line : contract.body) {
+    if (const std::size_t at = line.find(kSpan); at != std::string::npos) {
+      const std::size_t begin = at + kSpan.size();
+      return line.substr(begin, line.find('>', begin) - begin);
+    }
+  }
+  return {};
+}
+
+std::string section(const OpEntry& entry, const Contract& contract, std::string_view element,
+                    const Contract& element_contract, std::int64_t num_cases) {
   std::string text = "\n## " + std::string(entry.name) + "\n\nContract `ops/" + contract.header +
                      "`, " + std::to_string(num_cases) + " cases.\n\n```text\n";
   for (const std::string& line : contract.comment) {
     text += line + "\n";
   }
-  text += "```\n\n```cpp\nstruct " + std::string(entry.arguments) + " {\n";
-  for (const std::string& line : contract.body) {
-    text += line + "\n";
+  text += "```\n\n```cpp\n";
+  if (!element.empty()) {
+    text += struct_text(element, element_contract) + "\n";
   }
-  return text + "};\n```\n";
+  return text + struct_text(entry.arguments, contract) + "```\n";
 }
 
 Result<std::string> make_page(const std::string& folder) {
@@ -97,7 +118,12 @@ Result<std::string> make_page(const std::string& folder) {
     PLUMB_ASSIGN(const Contract contract, find_contract(folder, entry.arguments));
     const std::int64_t num_cases = std::count_if(
         cases.begin(), cases.end(), [&](const OpCase& c) { return c.op == entry.name; });
-    page += section(entry, contract, num_cases);
+    const std::string element = element_struct(contract);
+    Contract element_contract;
+    if (!element.empty()) {
+      PLUMB_ASSIGN(element_contract, find_contract(folder, element));
+    }
+    page += section(entry, contract, element, element_contract, num_cases);
   }
   return page;
 }

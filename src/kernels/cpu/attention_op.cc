@@ -84,8 +84,8 @@ struct Work {
 Work work_of(CpuStream& stream, int worker, const Shape4& s) {
   const std::int64_t rows = s.tile_tokens * s.group;
   const std::int64_t padded_rows = (rows + 15) / 16 * 16;
-  float* p = stream.work(worker, rows * s.padded_dim * 3 + 2 * kKeys * s.padded_dim +
-                                     5 * padded_rows);
+  float* p =
+      stream.work(worker, rows * s.padded_dim * 3 + 2 * kKeys * s.padded_dim + 5 * padded_rows);
   Work w{};
   const auto take = [&p](std::int64_t count) {
     float* taken = p;
@@ -147,8 +147,8 @@ void load_queries(const PagedAttention& args, const Shape4& s, const Tile& tile,
   const float factor = args.softcap > 0.0F ? args.scale : args.scale * kLog2E;
   std::int64_t row = 0;
   for (std::int64_t t = tile.begin; t < tile.end; ++t) {
-    const float* q = args.q.row<const float>(tile.sequence.first_token + t) +
-                     tile.kv_head * s.group * s.dim;
+    const float* q =
+        args.q.row<const float>(tile.sequence.first_token + t) + tile.kv_head * s.group * s.dim;
     for (std::int64_t h = 0; h < s.group; ++h, ++row) {
       for (std::int64_t d = 0; d < s.dim; ++d) {
         work.q[row * s.padded_dim + d] = q[h * s.dim + d] * factor;
@@ -162,6 +162,7 @@ void run_chunk(const KernelTable& kernels, AttentionChunk* chunk, const KeyRange
                std::int64_t index) {
   chunk->key_begin = std::max(index * kChunk, keys.begin / kKeys * kKeys);
   chunk->key_end = std::min((index + 1) * kChunk, keys.end);
+  chunk->first_seen = keys.begin;
   kernels.attention_chunk(*chunk);
 }
 
@@ -218,9 +219,8 @@ struct Partials {
   }
 };
 
-void attend_chunk(const PagedAttention& args, const Shape4& s, const Tile& tile,
-                  std::int64_t index, const Partials& partials, const Work& work,
-                  const KernelTable& kernels) {
+void attend_chunk(const PagedAttention& args, const Shape4& s, const Tile& tile, std::int64_t index,
+                  const Partials& partials, const Work& work, const KernelTable& kernels) {
   const KeyRange keys = visible_keys(args, tile.first_position(), tile.last_position());
   if (index < keys.begin / kChunk || index > (keys.end - 1) / kChunk) {
     return;
@@ -318,14 +318,13 @@ void paged_attention(const PagedAttention& args, Stream& any_stream) {
     return;
   }
   const Partials partials{args.scratch.as<float>(), items.num_chunks};
-  stream.pool().run(num_items * items.num_chunks, 1,
-                    [&](std::int64_t begin, std::int64_t end, int worker) {
-                      for (std::int64_t i = begin; i < end; ++i) {
-                        attend_chunk(args, s, tile_at(args, s, begins, i / items.num_chunks),
-                                     i % items.num_chunks, partials, work_of(stream, worker, s),
-                                     kernels);
-                      }
-                    });
+  stream.pool().run(
+      num_items * items.num_chunks, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          attend_chunk(args, s, tile_at(args, s, begins, i / items.num_chunks),
+                       i % items.num_chunks, partials, work_of(stream, worker, s), kernels);
+        }
+      });
   for (std::int64_t b = 0; b < args.context_lens.dim(0); ++b) {
     const Sequence sequence = sequence_at(args, b);
     for (std::int64_t t = 0; t < sequence.num_tokens; ++t) {

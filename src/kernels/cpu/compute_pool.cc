@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <string>
-
 #include <x86intrin.h>
 
 #include "base/check.h"
@@ -41,9 +40,8 @@ ComputePool::ComputePool(int num_threads)
     : num_threads_(num_threads), parts_(new Part[static_cast<std::size_t>(num_threads)]) {
   PLUMB_CHECK(num_threads >= 1, std::to_string(num_threads));
   for (int worker = 1; worker < num_threads; ++worker) {
-    threads_.emplace_back("compute" + std::to_string(worker), [this, worker] {
-      worker_loop(worker);
-    });
+    threads_.emplace_back("compute" + std::to_string(worker),
+                          [this, worker] { worker_loop(worker); });
   }
 }
 

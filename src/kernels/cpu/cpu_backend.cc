@@ -26,14 +26,18 @@ class CpuBackend final : public Backend {
 #undef PLUMB_SET_OP
   }
 
-  std::string_view name() const override { return "cpu"; }
+  std::string_view name() const override {
+    return "cpu";
+  }
 
   std::string arch() const override {
     return std::string(wide_ ? "avx512-vnni" : "avx2") + ", " + std::to_string(num_threads_) +
            (num_threads_ == 1 ? " thread" : " threads");
   }
 
-  Allocator& allocator() override { return host_allocator(); }
+  Allocator& allocator() override {
+    return host_allocator();
+  }
 
   std::unique_ptr<Stream> new_stream() override {
     std::unique_ptr<cpu::ComputePool> pool = std::move(pack_pool_);
@@ -43,7 +47,9 @@ class CpuBackend final : public Backend {
     return std::make_unique<cpu::CpuStream>(kernels_, std::move(pool));
   }
 
-  const OpTable& ops() const override { return ops_; }
+  const OpTable& ops() const override {
+    return ops_;
+  }
 
   Result<Weight> pack(const RawMatrix& raw) override;
 

@@ -35,11 +35,11 @@ struct PanelProduct {
   float* y = nullptr;
   std::int64_t y_stride = 0;
   const float* bias = nullptr;
-  bool accumulate = false;
 };
 
 /// Query rows against the keys [key_begin, key_end) of one sequence and one KV head; key_begin is a
-/// multiple of 32. Row r sees keys in (row_last[r] - window, row_last[r]].
+/// multiple of 32. Row r sees keys in (row_last[r] - window, row_last[r]]. Keys before first_seen
+/// are not read.
 struct AttentionChunk {
   const void* k_cache = nullptr;  ///< of the head: key j at block * block_stride + j % size * dim
   const void* v_cache = nullptr;
@@ -51,6 +51,7 @@ struct AttentionChunk {
   std::int64_t padded_dim = 0;  ///< multiple of 16
   std::int64_t key_begin = 0;
   std::int64_t key_end = 0;
+  std::int64_t first_seen = 0;
   std::int64_t num_rows = 0;
   const float* q = nullptr;                ///< [num_rows, padded_dim], times scale (and log2 e)
   const std::int32_t* row_last = nullptr;  ///< [num_rows]
@@ -76,8 +77,8 @@ struct RotateHeads {
 
 /// The kernels of one instruction level.
 struct KernelTable {
-  int panel_rows = 0;  ///< R
-  int tile_rows = 0;   ///< rows of x in a full tile
+  int panel_rows = 0;                                         ///< R
+  int tile_rows = 0;                                          ///< rows of x in a full tile
   void (*product[kNumPanelTypes])(const PanelProduct&) = {};  ///< by PanelType
   /// Writes one tile of `rows` (a power of two) rows.
   void (*quantize_tile)(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t k,

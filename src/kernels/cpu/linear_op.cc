@@ -14,7 +14,7 @@
 namespace plumb::cpu {
 namespace {
 
-constexpr std::int64_t kSerialElements = 16384;          // of x, quantised without the pool
+constexpr std::int64_t kSerialElements = 16384;  // of x, quantised without the pool
 constexpr std::int64_t kRowBlockBytes = std::int64_t{512} << 10;  // tiles of a block of rows
 constexpr std::size_t kMaxOutputs = 4;
 
@@ -102,8 +102,7 @@ void multiply_rows(const Linear& args, const LinearOutput& output, std::int64_t 
       if (output.bias.address != nullptr) {
         value += output.bias.as<const float>()[n];
       }
-      float& y = output.y.row<float>(m)[n];
-      y = output.accumulate ? y + value : value;
+      output.y.row<float>(m)[n] = value;
     }
   }
 }
@@ -121,7 +120,6 @@ PanelProduct product_of(const Linear& args, const Target& target, int rows) {
   p.y = output.y.as<float>();
   p.y_stride = output.y.row_stride;
   p.bias = output.bias.as<const float>();
-  p.accumulate = output.accumulate;
   return p;
 }
 
@@ -167,24 +165,23 @@ void linear(const Linear& args, Stream& any_stream) {
     quantize_rows(args, plan.needs_halves, stream);
   }
   const std::int64_t row_bytes = args.x.dim(1) / 32 * kXBlockBytes;
-  const std::int64_t tiles_in_block =
-      std::max(kRowBlockBytes / std::max(row_bytes * kernels.tile_rows, std::int64_t{1}),
-               std::int64_t{1});
+  const std::int64_t tiles_in_block = std::max(
+      kRowBlockBytes / std::max(row_bytes * kernels.tile_rows, std::int64_t{1}), std::int64_t{1});
   const std::int64_t block_rows = tiles_in_block * kernels.tile_rows;
   const std::int64_t num_blocks = (m + block_rows - 1) / block_rows;
   const std::int64_t pieces = 8 * stream.pool().num_threads();
   const std::int64_t grain = std::max(plan.num_panels * num_blocks / pieces, std::int64_t{1});
-  stream.pool().run(
-      plan.num_panels * num_blocks, grain, [&](std::int64_t begin, std::int64_t end, int worker) {
-        while (begin < end) {
-          const std::int64_t block = begin / plan.num_panels;
-          const std::int64_t panel = begin - block * plan.num_panels;
-          const std::int64_t count = std::min(end - begin, plan.num_panels - panel);
-          multiply(args, plan, panel, panel + count, block * block_rows,
-                   std::min((block + 1) * block_rows, m), worker, stream);
-          begin += count;
-        }
-      });
+  stream.pool().run(plan.num_panels * num_blocks, grain,
+                    [&](std::int64_t begin, std::int64_t end, int worker) {
+                      while (begin < end) {
+                        const std::int64_t block = begin / plan.num_panels;
+                        const std::int64_t panel = begin - block * plan.num_panels;
+                        const std::int64_t count = std::min(end - begin, plan.num_panels - panel);
+                        multiply(args, plan, panel, panel + count, block * block_rows,
+                                 std::min((block + 1) * block_rows, m), worker, stream);
+                        begin += count;
+                      }
+                    });
 }
 
 }  // namespace plumb::cpu

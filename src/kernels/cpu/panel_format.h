@@ -22,6 +22,7 @@ enum PanelType : unsigned char {
   kTypeIQ4_XS,
   kTypeMXFP4,
 };
+
 inline constexpr int kNumPanelTypes = 16;
 
 enum class ScaleKind : unsigned char {

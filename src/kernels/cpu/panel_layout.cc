@@ -56,8 +56,8 @@ bool is_float(PanelType type) {
   return type <= kTypeBF16;
 }
 
-/// Puts or takes bits [shift, shift + bits) of 32 codes to or from a plane of `bits` bits: byte i of
-/// dword vector v, field f holds step v * fields + f, element 4 * step + i.
+/// Puts or takes bits [shift, shift + bits) of 32 codes to or from a plane of `bits` bits: byte i
+/// of dword vector v, field f holds step v * fields + f, element 4 * step + i.
 struct Plane {
   int bits;
   int shift;
@@ -77,7 +77,8 @@ struct Plane {
       for (int i = 0; i < 4; ++i) {
         unsigned byte = 0;
         for (int f = 0; f < fields(); ++f) {
-          byte |= ((static_cast<unsigned>(codes[step(v, f) * 4 + i]) >> shift) & mask) << (f * bits);
+          byte |= ((static_cast<unsigned>(codes[step(v, f) * 4 + i]) >> shift) & mask)
+                  << (f * bits);
         }
         dword[i] = static_cast<unsigned char>(byte);
       }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/mutex.h"
 #include "tensor/device.h"
 
 namespace plumb::cpu {

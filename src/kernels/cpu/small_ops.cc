@@ -89,8 +89,7 @@ void rope(const Rope& args, Stream& stream) {
 
 void glu(const Glu& args, Stream& stream) {
   const KernelTable& kernels = cpu_stream(stream).kernels();
-  const auto activate =
-      args.activation == Activation::kSilu ? kernels.silu_mul : kernels.gelu_mul;
+  const auto activate = args.activation == Activation::kSilu ? kernels.silu_mul : kernels.gelu_mul;
   for_rows(args.gate.dim(0), 4 * args.gate.dim(1), stream, [&](std::int64_t t) {
     activate(args.gate.row<const float>(t), args.up.row<const float>(t), args.gate.dim(1),
              args.y.row<float>(t));

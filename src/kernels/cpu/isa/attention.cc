@@ -34,6 +34,7 @@ constexpr float kLog2E = 1.44269504F;
 
 struct HalfCache {
   using Element = std::uint16_t;
+
   static F load(const Element* p, std::int64_t n) {
     return n >= kLanes ? f_from_half(p) : f_from_half_first(p, n);
   }
@@ -41,36 +42,51 @@ struct HalfCache {
 
 struct FloatCache {
   using Element = float;
+
   static F load(const Element* p, std::int64_t n) {
     return n >= kLanes ? f_load(p) : f_load_first(p, n);
   }
 };
 
-/// Element offsets of `count` keys from `key` on in the cache of the head.
-inline void key_offsets(const AttentionChunk& a, std::int64_t key, int count,
-                        std::int64_t (&offsets)[kKeys]) {
+/// The keys of a block that may be read, [begin, end), and their element offsets in the cache.
+struct KeyBlock {
+  int begin;
+  int end;
+  std::int64_t offsets[kKeys];
+
+  bool has(int j) const { return j >= begin && j < end; }
+};
+
+inline KeyBlock key_block(const AttentionChunk& a, std::int64_t first) {
+  KeyBlock keys;
+  const std::int64_t left = a.key_end - first;
+  keys.end = left < kKeys ? static_cast<int>(left) : kKeys;
+  keys.begin = a.first_seen > first ? static_cast<int>(a.first_seen - first) : 0;
+  const std::int64_t key = first + keys.begin;
   std::int64_t block = key / a.block_size;
   std::int64_t slot = key - block * a.block_size;
-  for (int j = 0; j < count; ++j) {
-    offsets[j] = a.block_table[block] * a.block_stride + slot * a.dim;
+  for (int j = keys.begin; j < keys.end; ++j) {
+    keys.offsets[j] = a.block_table[block] * a.block_stride + slot * a.dim;
     if (++slot == a.block_size) {
       slot = 0;
       ++block;
     }
   }
+  return keys;
 }
 
-/// keys[d][0..count) = K, the other columns 0.
+/// keys[d][j] = K, 0 in the columns of keys that are not read.
 template <class Cache>
-inline void load_keys(const AttentionChunk& a, const std::int64_t (&offsets)[kKeys], int count) {
+inline void load_keys(const AttentionChunk& a, const KeyBlock& block) {
   const auto* cache = static_cast<const typename Cache::Element*>(a.k_cache);
   for (int first = 0; first < kKeys; first += kLanes) {
     for (std::int64_t d = 0; d < a.dim; d += kLanes) {
       F rows[kLanes];
 #pragma GCC unroll 16
       for (int i = 0; i < kLanes; ++i) {
-        rows[i] = first + i < count ? Cache::load(cache + offsets[first + i] + d, a.dim - d)
-                                    : f_zero();
+        rows[i] = block.has(first + i)
+                      ? Cache::load(cache + block.offsets[first + i] + d, a.dim - d)
+                      : f_zero();
       }
       f_transpose(rows);
 #pragma GCC unroll 16
@@ -82,19 +98,20 @@ inline void load_keys(const AttentionChunk& a, const std::int64_t (&offsets)[kKe
 }
 
 template <class Cache>
-inline void load_values(const AttentionChunk& a, const std::int64_t (&offsets)[kKeys], int count) {
+inline void load_values(const AttentionChunk& a, const KeyBlock& block) {
   const auto* cache = static_cast<const typename Cache::Element*>(a.v_cache);
   for (int j = 0; j < kKeys; ++j) {
     float* row = a.values + j * a.padded_dim;
     for (std::int64_t d = 0; d < a.padded_dim; d += kLanes) {
-      const bool exists = j < count && d < a.dim;
-      f_store(row + d, exists ? Cache::load(cache + offsets[j] + d, a.dim - d) : f_zero());
+      const bool exists = block.has(j) && d < a.dim;
+      f_store(row + d, exists ? Cache::load(cache + block.offsets[j] + d, a.dim - d) : f_zero());
     }
   }
 }
 
 template <int R>
-inline void score_rows(const AttentionChunk& a, std::int64_t row, float (&scores)[kMaxRows][kKeys]) {
+inline void score_rows(const AttentionChunk& a, std::int64_t row,
+                       float (&scores)[kMaxRows][kKeys]) {
   const float* q = a.q + row * a.padded_dim;
   F sum[R][kKeyVectors];
 #pragma GCC unroll 8
@@ -258,12 +275,9 @@ inline void attend_block(const AttentionChunk& a, std::int64_t block) {
 template <class Cache>
 void attend(const AttentionChunk& a) {
   for (std::int64_t block = a.key_begin; block < a.key_end; block += kKeys) {
-    const std::int64_t left = a.key_end - block;
-    const int count = left < kKeys ? static_cast<int>(left) : kKeys;
-    std::int64_t offsets[kKeys];
-    key_offsets(a, block, count, offsets);
-    load_keys<Cache>(a, offsets, count);
-    load_values<Cache>(a, offsets, count);
+    const KeyBlock keys = key_block(a, block);
+    load_keys<Cache>(a, keys);
+    load_values<Cache>(a, keys);
     attend_block(a, block);
   }
 }

@@ -38,8 +38,8 @@ inline void scale_row(const float* x, const float* weight, float factor, std::in
     f_store(y + i, f_mul(f_mul(f_load(x + i), f), f_load(weight + i)));
   }
   if (i < n) {
-    f_store_first(y + i, f_mul(f_mul(f_load_first(x + i, n - i), f), f_load_first(weight + i, n - i)),
-                  n - i);
+    f_store_first(
+        y + i, f_mul(f_mul(f_load_first(x + i, n - i), f), f_load_first(weight + i, n - i)), n - i);
   }
 }
 
@@ -66,9 +66,9 @@ struct Silu {
 // the relative error of e^-2u is the absolute error of 2u.
 struct GeluTanh {
   static F apply(F x) {
-    const F a = f_set(1.59576912F);     // 2 sqrt(2/pi)
+    const F a = f_set(1.59576912F);  // 2 sqrt(2/pi)
     const F a_tail = f_set(2.6187754e-9F);
-    const F b = f_set(0.0713548162F);   // a * 0.044715
+    const F b = f_set(0.0713548162F);  // a * 0.044715
     const F square = f_mul(x, x);
     const F inner = f_fma(b, square, a);
     const F inner_tail = f_add(f_fma(b, square, f_sub(a, inner)), a_tail);

@@ -9,16 +9,19 @@ namespace {
 
 struct LoadF32 {
   static constexpr std::int64_t kBytes = 4;
+
   static F load(const unsigned char* p) { return f_bits(i_load(p)); }
 };
 
 struct LoadF16 {
   static constexpr std::int64_t kBytes = 2;
+
   static F load(const unsigned char* p) { return f_from_half(p); }
 };
 
 struct LoadBF16 {
   static constexpr std::int64_t kBytes = 2;
+
   static F load(const unsigned char* p) { return f_from_bfloat(p); }
 };
 

@@ -107,8 +107,8 @@ inline void add_group(const unsigned char* codes, F scale, F min, const unsigned
 
 /// A panel times a tile of T rows.
 template <PanelFormat f, int T>
-inline void add_panel(const unsigned char* record, std::int64_t num_records,
-                      const unsigned char* x, const unsigned char* halves, F (&sum)[T]) {
+inline void add_panel(const unsigned char* record, std::int64_t num_records, const unsigned char* x,
+                      const unsigned char* halves, F (&sum)[T]) {
   constexpr PanelRecord kRecord(f, kLanes);
   for (std::int64_t r = 0; r < num_records; ++r, record += kRecord.bytes) {
     const RecordScales<f> scales = record_scales<f>(record);
@@ -148,9 +148,6 @@ inline void store_panel(const PanelProduct& a, std::int64_t p, std::int64_t row,
     F v = sum[t];
     if (a.bias != nullptr) {
       v = f_add(v, bias);
-    }
-    if (a.accumulate) {
-      v = f_add(v, f_load_first(y, count));
     }
     f_store_first(y, v, count);
   }

@@ -18,9 +18,9 @@ inline Largest block_largest(const float* x, std::int64_t n) {
   F best = f_set(-kInfinity);
   F nan = f_zero();
   for (std::int64_t i = 0; i < n; i += kLanes) {
-    const F v = n - i >= kLanes ? f_load(x + i)
-                                : f_select(mask_first(n - i), f_load_first(x + i, n - i),
-                                           f_set(-kInfinity));
+    const F v = n - i >= kLanes
+                    ? f_load(x + i)
+                    : f_select(mask_first(n - i), f_load_first(x + i, n - i), f_set(-kInfinity));
     nan = f_select(f_is_nan(v), f_set(1.0F), nan);
     best = f_max(v, best);  // a NaN in v gives best
   }

@@ -14,13 +14,21 @@ using F = __m512;
 using I = __m512i;
 using Mask = __mmask16;
 
-inline F f_zero() { return _mm512_setzero_ps(); }
+inline F f_zero() {
+  return _mm512_setzero_ps();
+}
 
-inline F f_set(float x) { return _mm512_set1_ps(x); }
+inline F f_set(float x) {
+  return _mm512_set1_ps(x);
+}
 
-inline F f_load(const float* p) { return _mm512_loadu_ps(p); }
+inline F f_load(const float* p) {
+  return _mm512_loadu_ps(p);
+}
 
-inline void f_store(float* p, F v) { _mm512_storeu_ps(p, v); }
+inline void f_store(float* p, F v) {
+  _mm512_storeu_ps(p, v);
+}
 
 inline Mask mask_first(std::int64_t n) {
   return n >= 16 ? static_cast<Mask>(0xFFFF) : static_cast<Mask>((1U << n) - 1U);
@@ -33,7 +41,9 @@ inline Mask mask_range(std::int64_t begin, std::int64_t end) {
   return static_cast<Mask>(upper & ~lower);
 }
 
-inline F f_select(Mask m, F yes, F no) { return _mm512_mask_blend_ps(m, no, yes); }
+inline F f_select(Mask m, F yes, F no) {
+  return _mm512_mask_blend_ps(m, no, yes);
+}
 
 inline F f_load_first(const float* p, std::int64_t n) {
   return _mm512_maskz_loadu_ps(mask_first(n), p);
@@ -43,23 +53,39 @@ inline void f_store_first(float* p, F v, std::int64_t n) {
   _mm512_mask_storeu_ps(p, mask_first(n), v);
 }
 
-inline F f_add(F a, F b) { return _mm512_add_ps(a, b); }
+inline F f_add(F a, F b) {
+  return _mm512_add_ps(a, b);
+}
 
-inline F f_sub(F a, F b) { return _mm512_sub_ps(a, b); }
+inline F f_sub(F a, F b) {
+  return _mm512_sub_ps(a, b);
+}
 
-inline F f_mul(F a, F b) { return _mm512_mul_ps(a, b); }
+inline F f_mul(F a, F b) {
+  return _mm512_mul_ps(a, b);
+}
 
-inline F f_div(F a, F b) { return _mm512_div_ps(a, b); }
+inline F f_div(F a, F b) {
+  return _mm512_div_ps(a, b);
+}
 
 /// a * b + c, one rounding.
-inline F f_fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+inline F f_fma(F a, F b, F c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
 
 /// c - a * b, one rounding.
-inline F f_fnma(F a, F b, F c) { return _mm512_fnmadd_ps(a, b, c); }
+inline F f_fnma(F a, F b, F c) {
+  return _mm512_fnmadd_ps(a, b, c);
+}
 
-inline F f_max(F a, F b) { return _mm512_max_ps(a, b); }
+inline F f_max(F a, F b) {
+  return _mm512_max_ps(a, b);
+}
 
-inline F f_min(F a, F b) { return _mm512_min_ps(a, b); }
+inline F f_min(F a, F b) {
+  return _mm512_min_ps(a, b);
+}
 
 inline F f_abs(F a) {
   return _mm512_castsi512_ps(
@@ -70,13 +96,21 @@ inline F f_round(F a) {
   return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-inline Mask f_less(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+inline Mask f_less(F a, F b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
+}
 
-inline Mask f_equal(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+inline Mask f_equal(F a, F b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ);
+}
 
-inline Mask f_is_nan(F a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
+inline Mask f_is_nan(F a) {
+  return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+}
 
-inline bool any(Mask m) { return m != 0; }
+inline bool any(Mask m) {
+  return m != 0;
+}
 
 /// 2^n for integral n in [-127, 127]; n = -127 gives 0.
 inline F f_pow2(F n) {
@@ -130,23 +164,41 @@ inline I i_from_u8(const unsigned char* p) {
   return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
 
-inline I i_load(const void* p) { return _mm512_loadu_si512(p); }
+inline I i_load(const void* p) {
+  return _mm512_loadu_si512(p);
+}
 
-inline I i_zero() { return _mm512_setzero_si512(); }
+inline I i_zero() {
+  return _mm512_setzero_si512();
+}
 
-inline I i_set(std::int32_t x) { return _mm512_set1_epi32(x); }
+inline I i_set(std::int32_t x) {
+  return _mm512_set1_epi32(x);
+}
 
-inline I i_set8(int x) { return _mm512_set1_epi8(static_cast<char>(x)); }
+inline I i_set8(int x) {
+  return _mm512_set1_epi8(static_cast<char>(x));
+}
 
-inline I i_and(I a, I b) { return _mm512_and_si512(a, b); }
+inline I i_and(I a, I b) {
+  return _mm512_and_si512(a, b);
+}
 
-inline I i_or(I a, I b) { return _mm512_or_si512(a, b); }
+inline I i_or(I a, I b) {
+  return _mm512_or_si512(a, b);
+}
 
-inline I i_xor(I a, I b) { return _mm512_xor_si512(a, b); }
+inline I i_xor(I a, I b) {
+  return _mm512_xor_si512(a, b);
+}
 
-inline I i_add(I a, I b) { return _mm512_add_epi32(a, b); }
+inline I i_add(I a, I b) {
+  return _mm512_add_epi32(a, b);
+}
 
-inline I i_max_unsigned(I a, I b) { return _mm512_max_epu32(a, b); }
+inline I i_max_unsigned(I a, I b) {
+  return _mm512_max_epu32(a, b);
+}
 
 template <int N>
 inline I i_shr(I a) {
@@ -158,13 +210,21 @@ inline I i_shl(I a) {
   return _mm512_slli_epi32(a, N);
 }
 
-inline F f_from_i(I a) { return _mm512_cvtepi32_ps(a); }
+inline F f_from_i(I a) {
+  return _mm512_cvtepi32_ps(a);
+}
 
-inline I i_from_f(F a) { return _mm512_cvtps_epi32(a); }
+inline I i_from_f(F a) {
+  return _mm512_cvtps_epi32(a);
+}
 
-inline F f_bits(I a) { return _mm512_castsi512_ps(a); }
+inline F f_bits(I a) {
+  return _mm512_castsi512_ps(a);
+}
 
-inline I i_bits(F a) { return _mm512_castps_si512(a); }
+inline I i_bits(F a) {
+  return _mm512_castps_si512(a);
+}
 
 /// Looks each byte's low nibble up in a table of 16 bytes.
 inline I i_lookup(const signed char* table, I nibbles) {
@@ -172,9 +232,13 @@ inline I i_lookup(const signed char* table, I nibbles) {
   return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(t), nibbles);
 }
 
-inline std::int32_t i_sum(I v) { return _mm512_reduce_add_epi32(v); }
+inline std::int32_t i_sum(I v) {
+  return _mm512_reduce_add_epi32(v);
+}
 
-inline std::uint32_t i_largest_unsigned(I v) { return _mm512_reduce_max_epu32(v); }
+inline std::uint32_t i_largest_unsigned(I v) {
+  return _mm512_reduce_max_epu32(v);
+}
 
 /// Stores the low byte of each lane with signed saturation.
 inline void i_store_i8(void* p, I v) {
@@ -188,11 +252,17 @@ inline D d_from(F v, int half) {
   return _mm512_cvtps_pd(half == 0 ? _mm512_castps512_ps256(v) : _mm512_extractf32x8_ps(v, 1));
 }
 
-inline D d_set(double x) { return _mm512_set1_pd(x); }
+inline D d_set(double x) {
+  return _mm512_set1_pd(x);
+}
 
-inline D d_mul(D a, D b) { return _mm512_mul_pd(a, b); }
+inline D d_mul(D a, D b) {
+  return _mm512_mul_pd(a, b);
+}
 
-inline D d_fnma(D a, D b, D c) { return _mm512_fnmadd_pd(a, b, c); }
+inline D d_fnma(D a, D b, D c) {
+  return _mm512_fnmadd_pd(a, b, c);
+}
 
 inline D d_round(D a) {
   return _mm512_roundscale_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

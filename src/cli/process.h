@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace plumb {
+
+/// Runs a program found on PATH and waits for it; its output goes to standard error.
+/// Errors kNotFound: no such program; kUnavailable: it ended with another status than 0, or by a
+/// signal.
+Status run_program(const std::vector<std::string>& command);
+
+}  // namespace plumb

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.h"
+
+namespace plumb {
+
+/// A progress bar on standard error with rate and time left; silent when standard error is no
+/// terminal. Thread: one. Cost: redraws at most ten times a second.
+class Progress {
+ public:
+  explicit Progress(std::string what, std::string unit = "B");
+  void update(std::uint64_t done, std::uint64_t total);
+  /// Ends the line.
+  void finish();
+
+ private:
+  std::string what_;
+  std::string unit_;
+  bool is_terminal_;
+  bool has_drawn_ = false;
+  Clock::TimePoint start_;
+  Clock::TimePoint last_draw_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "cli/commands.h"
+#include "cli/serving.h"
+#include "cli/version.h"
+#include "server/server.h"
+
+namespace plumb {
+namespace {
+
+class ServeCommand final : public Command {
+ public:
+  const char* name() const override { return "serve"; }
+
+  const char* about() const override { return "Serve a model over HTTP (OpenAI-compatible)"; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("MODEL", serving_.model,
+                   "GGUF file, Hugging Face folder, or a name from `plumb model list`")
+        ->required();
+    add_struct(app, server_);
+    add_struct(app, serving_.engine);
+    add_struct(app, serving_.layout);
+    add_struct(app, serving_.backend);
+  }
+
+  int run() override {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals,
+                    nullptr);  // before any thread exists, so that all inherit it
+    serving_.served_name = server_.served_model_name;
+    const Clock& clock = system_clock();
+    Result<std::unique_ptr<Serving>> serving = Serving::create(serving_, clock);
+    if (!serving.ok()) {
+      return report(serving.status());
+    }
+    Metrics metrics;
+    ServerParts parts{serving.value()->service(), metrics, clock,
+                      [&] { return describe(*serving.value()); }, version_number()};
+    Result<std::unique_ptr<Server>> server = Server::create(server_, parts);
+    if (!server.ok()) {
+      return report(server.status());
+    }
+    std::fprintf(stderr, "plumb: serving %s on %s\n",
+                 serving.value()->service().model().facts().served_name.c_str(),
+                 server.value()->url().c_str());
+    int received = 0;
+    sigwait(&signals, &received);
+    std::fprintf(stderr, "plumb: %s, finishing running requests\n",
+                 received == SIGINT ? "interrupted" : "terminated");
+    server.value()->drain();
+    return kExitOk;
+  }
+
+ private:
+  Json describe(const Serving& serving) {
+    Json info = serving.describe();
+    info.as_object().set("server", options_to_json(bind_options(server_)));
+    return info;
+  }
+
+  ServingOptions serving_;
+  ServerOptions server_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_serve_command() {
+  return std::make_unique<ServeCommand>();
+}
+
+}  // namespace plumb

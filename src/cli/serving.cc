@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/serving.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/digest.h"
+#include "cli/catalogue.h"
+#include "cli/version.h"
+#include "model/families.h"
+
+namespace plumb {
+namespace {
+
+std::string base_name(std::string path) {
+  while (path.size() > 1 && path.back() == '/') {
+    path.pop_back();
+  }
+  path = path.substr(path.rfind('/') + 1);
+  const std::size_t dot = path.rfind(".gguf");
+  return dot == std::string::npos ? path : path.substr(0, dot);
+}
+
+// A short mark of the weights' identity for system_fingerprint: names, types and places of all
+// tensors.
+std::string checkpoint_mark(const Checkpoint& checkpoint) {
+  Sha256 digest;
+  for (const TensorRecord& record : checkpoint.tensors()) {
+    digest.update(record.name + "\n" + record.type_name + dims_to_text(record.dims) +
+                  std::to_string(record.file_offset));
+  }
+  return to_hex(digest.finish()).substr(0, 8);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> load_weights(Checkpoint& checkpoint, Backend& backend,
+                                            const ModelOptions& layout) {
+  if (layout.block_size % 16 != 0) {
+    return Status{Code::kInvalidArgument, "--block-size " + std::to_string(layout.block_size) +
+                                              ", expected 16, 32, 64 or 128"};
+  }
+  ModelSource source{checkpoint, backend, {}};
+  source.kv_dtype = layout.kv_dtype == KvDType::kF32 ? DType::kF32 : DType::kF16;
+  source.block_size = layout.block_size;
+  return load_model(source);
+}
+
+Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
+                                                 const Clock& clock) {
+  std::unique_ptr<Serving> serving(new Serving());
+  serving->options_ = options;
+  PLUMB_ASSIGN(const std::string path, resolve_model(options.model));
+  PLUMB_ASSIGN(serving->checkpoint_, Checkpoint::open(path));
+  PLUMB_ASSIGN(TextParts text, load_text_parts(*serving->checkpoint_));
+  PLUMB_ASSIGN(serving->backends_, make_backends(options.backend));
+  PLUMB_ASSIGN(std::unique_ptr<Model> model,
+               load_weights(*serving->checkpoint_, *serving->backends_.main, options.layout));
+  serving->model_ = model.get();
+  if (text.tokenizer->vocab_size() > model->facts().vocab_size) {
+    return Status{Code::kInvalidArgument, path + ": the tokenizer has " +
+                                              std::to_string(text.tokenizer->vocab_size()) +
+                                              " tokens, more than the model's " +
+                                              std::to_string(model->facts().vocab_size)};
+  }
+  EngineParts parts;
+  parts.model = std::move(model);
+  parts.backend = serving->backends_.main.get();
+  parts.ops = serving->backends_.ops;
+  parts.meta_ops = &serving->backends_.meta->ops();
+  parts.clock = &clock;
+  parts.end_tokens = text.tokenizer->end_of_generation();
+  PLUMB_ASSIGN(serving->engine_, Engine::create(options.engine, std::move(parts)));
+  const ModelFacts& facts = serving->engine_->model_facts();
+  ServedModelFacts served;
+  served.served_name = !options.served_name.empty()                  ? options.served_name
+                       : find_in_catalogue(options.model) != nullptr ? options.model
+                                                                     : base_name(path);
+  served.model_path = path;
+  served.fingerprint = "plumb-" + version_number() + "-" + checkpoint_mark(*serving->checkpoint_);
+  served.created =
+      std::chrono::duration_cast<std::chrono::seconds>(clock.wall_now().time_since_epoch()).count();
+  served.context_len = serving->engine_->limits().max_context_len;
+  served.num_parameters = facts.num_parameters;
+  served.weight_bytes = facts.weight_bytes;
+  served.trained_context_len = facts.max_context_len;
+  served.defaults = text.defaults;
+  serving->text_ = std::make_unique<ServedModel>(std::move(served), std::move(text.tokenizer),
+                                                 std::move(text.chat_template));
+  serving->service_ = std::make_unique<TextService>(*serving->text_, *serving->engine_, clock);
+  serving->engine_->start();
+  return serving;
+}
+
+Serving::~Serving() {
+  if (engine_ != nullptr) {
+    engine_->stop();
+  }
+}
+
+Json Serving::describe() const {
+  ServingOptions shown = options_;
+  const ModelFacts& facts = engine_->model_facts();
+  return JsonObject{
+      {"model", JsonObject{{"name", text_->facts().served_name},
+                           {"family", facts.family},
+                           {"parameters", facts.num_parameters},
+                           {"weight_bytes", facts.weight_bytes},
+                           {"context_len", text_->facts().context_len},
+                           {"vocab_size", facts.vocab_size}}},
+      {"backend",
+       JsonObject{{"name", std::string(backends_.main->name())}, {"arch", backends_.main->arch()}}},
+      {"memory", to_json(engine_->memory_plan())},
+      {"max_total_num_tokens", engine_->memory_plan().kv_tokens()},
+      {"engine", options_to_json(bind_options(shown.engine))},
+      {"layout", options_to_json(bind_options(shown.layout))},
+  };
+}
+
+}  // namespace plumb

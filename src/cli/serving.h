@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/option_field.h"
+#include "base/status.h"
+#include "cli/backends.h"
+#include "cli/loaded_model.h"
+#include "engine/engine.h"
+#include "engine/engine_options.h"
+#include "frontend/served_model.h"
+#include "frontend/text_service.h"
+#include "model/model.h"
+
+namespace plumb {
+
+enum class KvDType : unsigned char { kF16, kF32 };
+
+/// How the model is laid out in memory.
+struct ModelOptions {
+  KvDType kv_dtype = KvDType::kF16;
+  std::int64_t block_size = 32;
+
+  static constexpr auto fields() {
+    using S = ModelOptions;
+    return std::tuple{
+        choice_field(&S::kv_dtype, "kv-dtype", "element type of the KV cache",
+                     std::array{Choice<KvDType>{"f16", KvDType::kF16},
+                                Choice<KvDType>{"f32", KvDType::kF32}}),
+        field(&S::block_size, "block-size", "tokens of a KV block: 16, 32, 64 or 128", 16, 128),
+    };
+  }
+};
+
+/// Everything that one loaded model needs to answer, from file to running engine.
+struct ServingOptions {
+  std::string model;  ///< path or short name
+  std::string served_name;
+  BackendOptions backend;
+  ModelOptions layout;
+  EngineOptions engine;
+};
+
+/// A model that runs.
+/// Ownership  keeps file, back ends, model and engine in the order that they need each other.
+class Serving {
+ public:
+  /// Loads and starts. Errors: of every part, in one line each.
+  static Result<std::unique_ptr<Serving>> create(const ServingOptions& options, const Clock& clock);
+  ~Serving();
+
+  TextService& service() { return *service_; }
+
+  Engine& engine() { return *engine_; }
+
+  const Model& model() const { return *model_; }
+
+  const BackendSet& backends() const { return backends_; }
+
+  /// For start-up print and /server_info.
+  Json describe() const;
+
+ private:
+  Serving() = default;
+
+  ServingOptions options_;
+  std::unique_ptr<Checkpoint> checkpoint_;
+  BackendSet backends_;
+  const Model* model_ = nullptr;  // owned by the engine
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<ServedModel> text_;
+  std::unique_ptr<TextService> service_;
+};
+
+/// Loads the weights for a back end, without an engine.
+Result<std::unique_ptr<Model>> load_weights(Checkpoint& checkpoint, Backend& backend,
+                                            const ModelOptions& layout);
+
+}  // namespace plumb

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "api/chat_request.h"
+#include "api/completion_request.h"
+#include "api/error.h"
+#include "api/generation_params.h"
+#include "base/json.h"
+#include "base/token_id.h"
+#include "frontend/generation.h"
+#include "tokenizer/chat_template.h"
+#include "tokenizer/tokenizer.h"
+
+namespace plumb {
+
+/// What the front end knows of the served model.
+struct ServedModelFacts {
+  std::string served_name;
+  std::string model_path;    ///< for the operator; not shown to clients
+  std::string fingerprint;   ///< "plumb-0.1.0-1a2b3c4d"
+  std::int64_t created = 0;  ///< Unix seconds of the start
+  std::int64_t context_len = 0;
+  std::int64_t num_parameters = 0;
+  std::int64_t weight_bytes = 0;
+  std::int64_t trained_context_len = 0;
+  SamplingDefaults defaults;
+};
+
+/// Text on one side, token requests on the other: renders templates, tokenises, checks lengths.
+/// Thread: any (immutable).
+class ServedModel {
+ public:
+  /// `chat_template` may be null: chat requests are then refused.
+  ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> tokenizer,
+            std::unique_ptr<ChatTemplate> chat_template);
+
+  const ServedModelFacts& facts() const { return facts_; }
+
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+
+  bool has_chat_template() const { return chat_template_ != nullptr; }
+
+  /// Token ids of a rendered conversation; user text never becomes a control token.
+  std::variant<std::vector<TokenId>, ApiError> chat_prompt(const ChatRequest& request) const;
+  /// The rendered conversation itself.
+  std::variant<std::string, ApiError> chat_text(const ChatRequest& request) const;
+
+  /// The choices of a chat completion, ready for the engine.
+  std::variant<std::vector<ChoiceRequest>, ApiError> chat_choices(
+      const ChatRequest& request, const std::string& request_id) const;
+  /// The choices of a text completion: `best_of` for each prompt.
+  std::variant<std::vector<ChoiceRequest>, ApiError> completion_choices(
+      const CompletionRequest& request, const std::string& request_id) const;
+
+ private:
+  std::optional<ApiError> check_length(const char* param, std::int64_t prompt_len,
+                                       std::int64_t* max_tokens) const;
+  std::variant<ChoiceRequest, ApiError> make_choice(const char* param,
+                                                    const GenerationParams& params,
+                                                    std::vector<TokenId> prompt,
+                                                    const std::string& request_id) const;
+  ChatInputs inputs_of(const ChatRequest& request) const;
+
+  ServedModelFacts facts_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<ChatTemplate> chat_template_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/text_service.h"
+
+#include <utility>
+
+namespace plumb {
+
+std::shared_ptr<Generation> TextService::new_generation(GenerationListener& listener,
+                                                        Generation::Executor executor) {
+  return Generation::create(engine_, model_.tokenizer(), listener, std::move(executor));
+}
+
+bool TextService::is_healthy(std::chrono::nanoseconds max_age) const {
+  const Heartbeat beat = engine_.heartbeat();
+  return engine_.stats().state == EngineState::kServing &&
+         !(beat.is_busy && clock_.now() - beat.last_beat > max_age);
+}
+
+void TextService::export_metrics(Metrics& metrics) const {
+  const EngineStats stats = engine_.stats();
+  const auto set = [&](const char* name, const char* help, std::int64_t value) {
+    metrics.gauge(name, help).set(static_cast<double>(value));
+  };
+  set("plumb_requests_running", "sequences in the running batch", stats.num_running);
+  set("plumb_requests_waiting", "sequences that wait", stats.num_waiting);
+  set("plumb_kv_blocks", "blocks of the KV cache", stats.num_blocks);
+  set("plumb_kv_blocks_used", "blocks held by running sequences", stats.num_used_blocks());
+  set("plumb_kv_blocks_cached", "blocks in the prefix cache", stats.num_cached_blocks);
+  set("plumb_steps", "steps since the start", stats.num_steps);
+  set("plumb_preemptions", "preemptions since the start", stats.num_preemptions);
+  set("plumb_prefix_hits", "sequences that began with cached tokens", stats.num_prefix_hits);
+  set("plumb_prefill_tokens", "prompt tokens computed, again after preemption included",
+      stats.prefill_tokens);
+  set("plumb_generated_tokens", "tokens produced since the start", stats.completion_tokens);
+  set("plumb_aborted", "sequences aborted since the start", stats.num_aborted);
+}
+
+}  // namespace plumb

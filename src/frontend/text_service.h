@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "engine/engine.h"
+#include "frontend/generation.h"
+#include "frontend/served_model.h"
+
+namespace plumb {
+
+/// A text model on a running engine: what server, chat and offline runs talk to.
+/// Thread: any.
+class TextService {
+ public:
+  /// All of it outlives the service.
+  TextService(const ServedModel& model, Engine& engine, const Clock& clock)
+      : model_(model), engine_(engine), clock_(clock) {}
+
+  const ServedModel& model() const { return model_; }
+
+  std::shared_ptr<Generation> new_generation(GenerationListener& listener,
+                                             Generation::Executor executor);
+
+  /// The engine serves, and its last step is not older than max_age while it is busy.
+  bool is_healthy(std::chrono::nanoseconds max_age) const;
+  /// Sets the gauges of queue, cache and totals.
+  void export_metrics(Metrics& metrics) const;
+
+  EngineStats stats() const { return engine_.stats(); }
+
+ private:
+  const ServedModel& model_;
+  Engine& engine_;
+  const Clock& clock_;
+};
+
+}  // namespace plumb

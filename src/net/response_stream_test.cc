@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams over real sockets: framing, disconnects, slow readers.
+#include <future>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+
+#include "base/thread.h"
+#include "net/http_server.h"
+#include "net/sse.h"
+#include "support/raw_client.h"
+
+namespace plumb {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+
+/// A server whose test answers the requests one by one.
+class StreamTest : public testing::Test, public HttpHandler {
+ protected:
+  void handle(HttpRequest, ResponseWriter writer) override {
+    writer.on_disconnect([this](DisconnectReason reason) { gone_.set_value(reason); });
+    arrived_.set_value(std::move(writer));
+  }
+
+  void serve(HttpServerOptions options = {}) {
+    Result<std::unique_ptr<HttpServer>> server = HttpServer::create(std::move(options), *this);
+    ASSERT_TRUE(server.ok()) << server.status().message();
+    server_ = std::move(server).value();
+  }
+
+  ResponseWriter request(RawClient& client, std::string_view text = kGet) {
+    EXPECT_TRUE(client.send(text));
+    return arrived_.get_future().get();
+  }
+
+  std::promise<ResponseWriter> arrived_;
+  std::promise<DisconnectReason> gone_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(StreamTest, events_come_in_chunks_and_the_zero_chunk_ends_them) {
+  serve();
+  RawClient client(server_->port());
+  ResponseWriter writer = request(client);
+  writer.start_stream(200, {{"content-type", "text/event-stream; charset=utf-8"}});
+  const std::string head = client.read_until("\r\n\r\n");
+  EXPECT_NE(head.find("transfer-encoding: chunked\r\n"), std::string::npos);
+  EXPECT_EQ(head.find("content-length"), std::string::npos);
+  EXPECT_EQ(writer.write_event("data: 1\n\n"), WriteState::kOk);
+  EXPECT_EQ(client.read_until("\n\n\r\n"), "9\r\ndata: 1\n\n\r\n");
+  writer.write_event("data: [DONE]\n\n");
+  writer.finish();
+  EXPECT_EQ(client.read_until("0\r\n\r\n"), "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n");
+  EXPECT_EQ(writer.write_event("late"), WriteState::kClosed);
+  EXPECT_EQ(writer.buffered_bytes(), 0);
+}
+
+// The handler runs on the loop, so what it writes is one burst: one chunk, one system call.
+TEST(ResponseBurst, events_of_one_burst_share_a_chunk_with_the_end) {
+  class Burst final : public HttpHandler {
+    void handle(HttpRequest, ResponseWriter writer) override {
+      writer.start_stream(200, {});
+      for (int i = 0; i < 3; ++i) {
+        writer.write_event("data: x\n\n");
+      }
+      writer.finish();
+    }
+  } handler;
+
+  const auto server = HttpServer::create({}, handler);
+  ASSERT_TRUE(server.ok());
+  RawClient client(server.value()->port());
+  client.send(kGet);
+  client.read_until("\r\n\r\n");
+  EXPECT_EQ(client.read_until("0\r\n\r\n"), "1b\r\ndata: x\n\ndata: x\n\ndata: x\n\n\r\n0\r\n\r\n");
+  client.send(kGet);  // the connection is kept
+  EXPECT_NE(client.read_until("0\r\n\r\n").find("200 OK"), std::string::npos);
+}
+
+TEST_F(StreamTest, abort_cuts_without_a_zero_chunk) {
+  serve();
+  RawClient client(server_->port());
+  ResponseWriter writer = request(client);
+  writer.start_stream(200, {});
+  writer.write_event("data: 1\n\n");
+  EXPECT_EQ(client.read_until("\n\n\r\n").find("0\r\n\r\n"), std::string::npos);
+  writer.abort();
+  EXPECT_EQ(client.read_all(), "");
+}
+
+TEST_F(StreamTest, a_dropped_writer_cuts_its_stream) {
+  serve();
+  RawClient client(server_->port());
+  {
+    ResponseWriter writer = request(client);
+    writer.start_stream(200, {});
+  }
+  EXPECT_EQ(client.read_all().find("0\r\n\r\n"), std::string::npos);
+}
+
+TEST_F(StreamTest, http_10_gets_a_plain_body_up_to_the_close) {
+  serve();
+  RawClient client(server_->port());
+  ResponseWriter writer = request(client, "GET / HTTP/1.0\r\n\r\n");
+  writer.start_stream(200, {});
+  writer.write_event("abc");
+  writer.finish();
+  const std::string all = client.read_all();
+  EXPECT_EQ(all.substr(all.find("\r\n\r\n") + 4), "abc");
+  EXPECT_TRUE(client.ended_in_order());
+}
+
+TEST_F(StreamTest, an_aborted_http_10_body_ends_in_a_reset) {
+  serve();
+  RawClient client(server_->port());
+  ResponseWriter writer = request(client, "GET / HTTP/1.0\r\n\r\n");
+  writer.start_stream(200, {});
+  writer.write_event("abc");
+  client.read_until("abc");
+  writer.abort();
+  client.read_all();
+  EXPECT_FALSE(client.ended_in_order());
+}
+
+TEST_F(StreamTest, head_of_a_stream_has_no_body) {
+  serve();
+  RawClient client(server_->port());
+  ResponseWriter writer =
+      request(client, "HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  writer.start_stream(200, {});
+  writer.write_event("abc");
+  writer.finish();
+  const std::string all = client.read_all();
+  EXPECT_EQ(all.substr(all.find("\r\n\r\n") + 4), "");
+  EXPECT_TRUE(client.ended_in_order());
+}
+
+TEST_F(StreamTest, a_client_that_closes_while_it_waits_is_reported) {
+  serve();
+  RawClient client(server_->port());
+  ResponseWriter writer = request(client);
+  client.close();
+  EXPECT_EQ(gone_.get_future().get(), DisconnectReason::kPeerClosed);
+  EXPECT_TRUE(writer.is_disconnected());
+  writer.send({200, {}, "nobody reads this"});
+}
+
+TEST_F(StreamTest, a_client_that_resets_while_it_waits_is_reported) {
+  serve();
+  RawClient client(server_->port());
+  ResponseWriter writer = request(client);
+  client.reset();
+  EXPECT_EQ(gone_.get_future().get(), DisconnectReason::kPeerReset);
+}
+
+TEST_F(StreamTest, a_client_that_closes_during_a_stream_is_reported) {
+  serve();
+  RawClient client(server_->port());
+  ResponseWriter writer = request(client);
+  writer.start_stream(200, {});
+  writer.write_event("data: 1\n\n");
+  client.read_until("data: 1\n\n");
+  client.close();
+  gone_.get_future().get();
+  EXPECT_EQ(writer.write_event("data: 2\n\n"), WriteState::kClosed);
+  std::optional<DisconnectReason> again;
+  writer.on_disconnect([&](DisconnectReason reason) { again = reason; });
+  EXPECT_TRUE(again.has_value());
+}
+
+TEST_F(StreamTest, a_half_closed_client_counts_as_gone) {
+  serve();
+  RawClient client(server_->port());
+  ResponseWriter writer = request(client);
+  client.shutdown_write();
+  EXPECT_EQ(gone_.get_future().get(), DisconnectReason::kPeerClosed);
+}
+
+TEST_F(StreamTest, a_half_closed_client_is_served_where_that_is_allowed) {
+  HttpServerOptions options;
+  options.half_close = HalfClose::kIgnore;
+  serve(std::move(options));
+  RawClient client(server_->port());
+  ResponseWriter writer = request(client);
+  client.shutdown_write();
+  writer.start_stream(200, {});
+  writer.write_event("data: 1\n\n");
+  EXPECT_NE(client.read_until("data: 1\n\n").find("data: 1"), std::string::npos);
+  client.reset();
+  EXPECT_EQ(gone_.get_future().get(), DisconnectReason::kPeerReset);
+}
+
+TEST_F(StreamTest, a_client_that_never_reads_is_cut_at_the_hard_limit) {
+  serve();
+  RawClient client(server_->port(), 4096);
+  ResponseWriter writer = request(client);
+  writer.start_stream(200, {});
+  const std::string event = "data: " + std::string(64 * 1024, 'x') + "\n\n";
+  bool was_congested = false;
+  WriteState state = WriteState::kOk;
+  std::int64_t most = 0;
+  for (int i = 0; i < 4096 && state != WriteState::kClosed; ++i) {
+    state = writer.write_event(event);
+    was_congested = was_congested || state == WriteState::kCongested;
+    most = std::max(most, state == WriteState::kClosed ? 0 : writer.buffered_bytes());
+  }
+  EXPECT_EQ(state, WriteState::kClosed);
+  EXPECT_TRUE(was_congested);
+  EXPECT_LE(most, 8 << 20);
+  EXPECT_EQ(gone_.get_future().get(), DisconnectReason::kSlowClient);
+}
+
+TEST_F(StreamTest, a_reader_that_keeps_up_gets_a_long_stream_whole) {
+  serve();
+  RawClient client(server_->port());
+  ResponseWriter writer = request(client);
+  constexpr int kNumEvents = 20000;
+  const Thread producer("producer", [&] {
+    writer.start_stream(200, {});
+    for (int i = 0; i < kNumEvents; ++i) {
+      std::string event;
+      append_sse(&event, "", "{\"n\":" + std::to_string(i) + "}");
+      ASSERT_NE(writer.write_event(std::move(event)), WriteState::kClosed);
+    }
+    writer.finish();
+  });
+  client.read_until("\r\n\r\n");
+  std::string body = client.read_until("\r\n0\r\n\r\n");
+  std::string joined;
+  while (!body.empty()) {
+    const std::size_t size = std::stoul(body, nullptr, 16);
+    const std::size_t start = body.find("\r\n") + 2;
+    if (size == 0) {
+      break;
+    }
+    joined += body.substr(start, size);
+    body.erase(0, start + size + 2);
+  }
+  SseParser parser;
+  std::vector<SseEvent> events;
+  ASSERT_TRUE(parser.feed(joined, &events).ok());
+  ASSERT_EQ(events.size(), static_cast<std::size_t>(kNumEvents));
+  EXPECT_EQ(events.back().data, "{\"n\":19999}");
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/call.h"
+
+#include <utility>
+
+#include "net/sse.h"
+
+namespace plumb {
+namespace {
+
+constexpr const char* kEventStream = "text/event-stream; charset=utf-8";
+
+std::string event_of(const std::string& payload) {
+  std::string out;
+  append_sse(&out, "", payload);
+  return out;
+}
+
+}  // namespace
+
+Call::Call(IoContext& loop, const ServerOptions& options, ServerMetrics& metrics,
+           Transaction transaction, std::unique_ptr<ResponseFormat> format, const Setup& setup,
+           std::function<void()> on_done)
+    : loop_(loop),
+      options_(options),
+      metrics_(metrics),
+      transaction_(std::move(transaction)),
+      format_(std::move(format)),
+      setup_(setup),
+      on_done_(std::move(on_done)),
+      choices_(setup.num_choices) {}
+
+Call::~Call() {
+  loop_.cancel(header_timer_);
+  if (generation_ != nullptr && !is_done_) {
+    generation_->cancel();
+  }
+}
+
+void Call::start(TextService& service, std::vector<ChoiceRequest> choices) {
+  generation_ = service.new_generation(
+      *this, [&loop = loop_](std::function<void()> fn) { loop.post(std::move(fn)); });
+  transaction_.writer.on_disconnect([this](DisconnectReason) { on_disconnect(); });
+  if (is_done_) {
+    return;
+  }
+  const Status status = generation_->start(std::move(choices));
+  if (!status.ok()) {
+    generation_.reset();
+    fail(ApiError::from_status(status));
+    return;
+  }
+  if (setup_.stream) {
+    header_timer_ = loop_.run_after(options_.header_delay, [this] { open_stream(); });
+  }
+}
+
+void Call::on_disconnect() {
+  if (is_done_) {
+    return;
+  }
+  if (generation_ != nullptr) {
+    generation_->cancel();
+  }
+  done(499);
+}
+
+void Call::fail(const ApiError& error) {
+  if (is_done_) {
+    return;
+  }
+  if (generation_ != nullptr) {
+    generation_->cancel();
+  }
+  if (is_open_) {
+    transaction_.writer.write_event(event_of(to_text(to_json(error))));
+    transaction_.writer.finish();
+  } else {
+    transaction_.send_error(error);
+  }
+  done(error.http_status);
+}
+
+void Call::on_error(Status status) {
+  fail(ApiError::from_status(status));
+}
+
+void Call::open_stream() {
+  if (is_open_ || is_done_) {
+    return;
+  }
+  is_open_ = true;
+  Headers headers = transaction_.headers(kEventStream);
+  headers.add("cache-control", "no-cache");
+  headers.add("x-accel-buffering", "no");
+  transaction_.writer.start_stream(200, std::move(headers), {options_.heartbeat, ":\n\n"});
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    if (const std::optional<Json> chunk = format_->start(static_cast<std::int64_t>(i))) {
+      write(*chunk);
+    }
+  }
+}
+
+void Call::write(const Json& chunk) {
+  transaction_.writer.write_event(event_of(to_text(chunk)));
+}
+
+void Call::on_prompt(std::int64_t index, std::vector<TokenText> tokens) {
+  if (is_done_) {
+    return;
+  }
+  if (!setup_.stream) {
+    ChoiceRecord& choice = choices_[static_cast<std::size_t>(index)];
+    choice.tokens.insert(choice.tokens.begin(), tokens.begin(), tokens.end());
+    return;
+  }
+  open_stream();
+  if (const std::optional<Json> chunk = format_->prompt(index, std::move(tokens))) {
+    write(*chunk);
+  }
+}
+
+void Call::on_delta(ChoiceDelta delta) {
+  if (is_done_) {
+    return;
+  }
+  if (!has_token_) {
+    has_token_ = true;
+    metrics_.time_to_first_token.observe(seconds_since(transaction_.received, loop_.now()));
+  }
+  if (setup_.stream) {
+    open_stream();
+    write_delta(delta);
+    return;
+  }
+  ChoiceRecord& choice = choices_[static_cast<std::size_t>(delta.index)];
+  choice.text += delta.text;
+  for (TokenText& token : delta.tokens) {
+    choice.tokens.push_back(std::move(token));
+  }
+}
+
+void Call::write_delta(const ChoiceDelta& delta) {
+  write(format_->delta(delta));
+}
+
+void Call::on_end(ChoiceEnd end) {
+  if (is_done_) {
+    return;
+  }
+  metrics_.count_end(end);
+  choices_[static_cast<std::size_t>(end.index)].end = end;
+  if (setup_.stream) {
+    open_stream();
+    write(format_->end(end));
+  }
+  if (++num_ended_ == choices_.size()) {
+    complete();
+  }
+}
+
+void Call::complete() {
+  if (!setup_.stream) {
+    transaction_.send_json(format_->complete(std::move(choices_)));
+    done(200);
+    return;
+  }
+  if (setup_.include_usage) {
+    write(format_->usage(choices_));
+  }
+  transaction_.writer.write_event(event_of("[DONE]"));
+  transaction_.writer.finish();
+  done(200);
+}
+
+void Call::done(int http_status) {
+  is_done_ = true;
+  metrics_.count_request(transaction_.route, http_status,
+                         seconds_since(transaction_.received, loop_.now()));
+  loop_.post(std::move(on_done_));  // the owner destroys this call, so not from inside it
+}
+
+}  // namespace plumb

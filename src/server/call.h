@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "frontend/text_service.h"
+#include "net/io_context.h"
+#include "server/response_format.h"
+#include "server/server_metrics.h"
+#include "server/server_options.h"
+#include "server/transaction.h"
+
+namespace plumb {
+
+/// One generation on its way to one client: as a stream of events, or collected into one answer.
+///
+/// Until the first token (or the header delay) nothing is sent, so that a refusal is a real HTTP
+/// status. A client that leaves cancels the generation at once. Thread: the server's loop.
+/// Destroyed by its owner after `on_done`.
+class Call final : public GenerationListener {
+ public:
+  struct Setup {
+    bool stream = false;
+    bool include_usage = false;
+    bool continuous_usage = false;
+    std::size_t num_choices = 1;
+  };
+
+  Call(IoContext& loop, const ServerOptions& options, ServerMetrics& metrics,
+       Transaction transaction, std::unique_ptr<ResponseFormat> format, const Setup& setup,
+       std::function<void()> on_done);
+  ~Call() override;
+
+  /// Submits the choices; a refusal by the engine is answered at once.
+  void start(TextService& service, std::vector<ChoiceRequest> choices);
+  /// Ends it with an error to the client (shutdown).
+  void fail(const ApiError& error);
+
+  void on_prompt(std::int64_t index, std::vector<TokenText> tokens) override;
+  void on_delta(ChoiceDelta delta) override;
+  void on_end(ChoiceEnd end) override;
+  void on_error(Status status) override;
+
+ private:
+  void open_stream();
+  void write(const Json& chunk);
+  void write_delta(const ChoiceDelta& delta);
+  void complete();
+  void done(int http_status);
+  void on_disconnect();
+
+  IoContext& loop_;
+  const ServerOptions& options_;
+  ServerMetrics& metrics_;
+  Transaction transaction_;
+  std::unique_ptr<ResponseFormat> format_;
+  Setup setup_;
+  std::function<void()> on_done_;
+  std::shared_ptr<Generation> generation_;  // shared with the engine's events in flight
+  std::vector<ChoiceRecord> choices_;
+  std::size_t num_ended_ = 0;
+  bool is_open_ = false;
+  bool is_done_ = false;
+  bool has_token_ = false;
+  TimerId header_timer_;
+};
+
+}  // namespace plumb

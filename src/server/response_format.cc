@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/response_format.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/chat_response.h"
+#include "api/completion_response.h"
+
+namespace plumb {
+namespace {
+
+struct Columns {
+  std::vector<std::string> texts;
+  std::vector<std::vector<TokenText>> tokens;
+  std::vector<ChoiceEnd> ends;
+};
+
+Columns columns_of(std::vector<ChoiceRecord> choices) {
+  Columns columns;
+  for (ChoiceRecord& choice : choices) {
+    columns.texts.push_back(std::move(choice.text));
+    columns.tokens.push_back(std::move(choice.tokens));
+    columns.ends.push_back(*std::move(choice.end));
+  }
+  return columns;
+}
+
+std::vector<ChoiceEnd> ends_of(const std::vector<ChoiceRecord>& choices) {
+  std::vector<ChoiceEnd> ends;
+  for (const ChoiceRecord& choice : choices) {
+    ends.push_back(*choice.end);
+  }
+  return ends;
+}
+
+class ChatFormat final : public ResponseFormat {
+ public:
+  ChatFormat(ResponseEnvelope envelope, const GenerationParams& params)
+      : response_(std::move(envelope), params) {}
+
+  std::optional<Json> start(std::int64_t index) override { return response_.start(index); }
+
+  std::optional<Json> prompt(std::int64_t, std::vector<TokenText>) override { return std::nullopt; }
+
+  Json delta(const ChoiceDelta& delta) override { return response_.delta(delta); }
+
+  Json end(const ChoiceEnd& end) override { return response_.end(end); }
+
+  Json usage(const std::vector<ChoiceRecord>& choices) override {
+    return response_.usage(sum_usage(ends_of(choices), static_cast<std::int64_t>(choices.size())));
+  }
+
+  Json complete(std::vector<ChoiceRecord> choices) override {
+    const Columns columns = columns_of(std::move(choices));
+    return response_.complete(columns.texts, columns.tokens, columns.ends);
+  }
+
+ private:
+  ChatResponse response_;
+};
+
+double mean_logprob(const ChoiceRecord& choice) {
+  double sum = 0;
+  for (const TokenText& token : choice.tokens) {
+    sum += static_cast<double>(token.logprob);
+  }
+  return choice.tokens.empty() ? 0.0 : sum / static_cast<double>(choice.tokens.size());
+}
+
+class CompletionFormat final : public ResponseFormat {
+ public:
+  CompletionFormat(ResponseEnvelope envelope, const CompletionRequest& request,
+                   std::vector<std::string> prompt_texts)
+      : n_(request.generation.n),
+        best_of_(request.best_of),
+        echo_(request.echo),
+        is_empty_(request.generation.sampling.max_tokens == 0),
+        prompt_texts_(std::move(prompt_texts)),
+        response_(std::move(envelope), request.generation,
+                  static_cast<std::int64_t>(request.prompts.size()) * request.best_of) {}
+
+  std::optional<Json> start(std::int64_t index) override {
+    return echo_ ? std::optional(response_.delta({index, prompt_text(index), {}}, true))
+                 : std::nullopt;
+  }
+
+  std::optional<Json> prompt(std::int64_t index, std::vector<TokenText> tokens) override {
+    return response_.delta({index, "", std::move(tokens)}, true);
+  }
+
+  Json delta(const ChoiceDelta& delta) override {
+    return response_.delta(is_empty_ ? ChoiceDelta{delta.index, "", {}} : delta, false);
+  }
+
+  Json end(const ChoiceEnd& end) override { return response_.end(trimmed(end)); }
+
+  Json usage(const std::vector<ChoiceRecord>& choices) override {
+    std::vector<ChoiceEnd> ends = ends_of(choices);
+    for (ChoiceEnd& end : ends) {
+      end = trimmed(end);
+    }
+    return response_.usage(sum_usage(ends, best_of_));
+  }
+
+  Json complete(std::vector<ChoiceRecord> choices) override {
+    for (ChoiceRecord& choice : choices) {
+      finish_text(&choice);
+    }
+    const std::vector<ChoiceRecord> all = choices;
+    if (best_of_ > n_) {
+      choices = best(std::move(choices));
+    }
+    const Columns columns = columns_of(std::move(choices));
+    Json out = response_.complete(columns.texts, columns.tokens, columns.ends, echo_, n_);
+    out.as_object().set("usage", usage_to_json(sum_usage(ends_of(all), best_of_)));
+    return out;
+  }
+
+ private:
+  const std::string& prompt_text(std::int64_t index) const {
+    return prompt_texts_[static_cast<std::size_t>(index / best_of_)];
+  }
+
+  // max_tokens 0: the one token that the engine computed does not exist for the client.
+  ChoiceEnd trimmed(ChoiceEnd end) const {
+    if (is_empty_) {
+      end.usage.completion_tokens = 0;
+      end.reason = FinishReason::kLength;
+    }
+    return end;
+  }
+
+  void finish_text(ChoiceRecord* choice) const {
+    const ChoiceEnd end = trimmed(*choice->end);
+    if (is_empty_) {
+      choice->text.clear();
+      const auto prompt_tokens = static_cast<std::size_t>(end.usage.prompt_tokens);
+      choice->tokens.resize(std::min(choice->tokens.size(), prompt_tokens));
+    }
+    if (echo_) {
+      choice->text.insert(0, prompt_text(end.index));
+    }
+    choice->end = end;
+  }
+
+  // The n candidates of each prompt whose tokens are most likely on average, renumbered.
+  std::vector<ChoiceRecord> best(std::vector<ChoiceRecord> choices) const {
+    std::vector<ChoiceRecord> kept;
+    for (std::size_t first = 0; first < choices.size();
+         first += static_cast<std::size_t>(best_of_)) {
+      const auto begin = choices.begin() + static_cast<std::ptrdiff_t>(first);
+      std::stable_sort(begin, begin + static_cast<std::ptrdiff_t>(best_of_),
+                       [](const ChoiceRecord& a, const ChoiceRecord& b) {
+                         return mean_logprob(a) > mean_logprob(b);
+                       });
+      for (std::ptrdiff_t i = 0; i < n_; ++i) {
+        kept.push_back(std::move(begin[i]));
+        kept.back().end->index = static_cast<std::int64_t>(kept.size()) - 1;
+      }
+    }
+    return kept;
+  }
+
+  std::int64_t n_;
+  std::int64_t best_of_;
+  bool echo_;
+  bool is_empty_;
+  std::vector<std::string> prompt_texts_;
+  CompletionResponse response_;
+};
+
+}  // namespace
+
+std::unique_ptr<ResponseFormat> make_chat_format(ResponseEnvelope envelope,
+                                                 const GenerationParams& params) {
+  return std::make_unique<ChatFormat>(std::move(envelope), params);
+}
+
+std::unique_ptr<ResponseFormat> make_completion_format(ResponseEnvelope envelope,
+                                                       const CompletionRequest& request,
+                                                       std::vector<std::string> prompt_texts) {
+  return std::make_unique<CompletionFormat>(std::move(envelope), request, std::move(prompt_texts));
+}
+
+}  // namespace plumb

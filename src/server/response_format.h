@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/choice.h"
+#include "api/completion_request.h"
+#include "api/generation_params.h"
+#include "api/response_envelope.h"
+#include "base/json.h"
+
+namespace plumb {
+
+/// Everything one choice has said, kept until a response that is not streamed is complete.
+struct ChoiceRecord {
+  std::string text;
+  std::vector<TokenText> tokens;
+  std::optional<ChoiceEnd> end;
+};
+
+/// How a kind of response looks: as chunks, or whole.
+/// Thread: the server's loop.
+class ResponseFormat {
+ public:
+  virtual ~ResponseFormat() = default;
+  /// Chunk that opens a choice, if the format has one.
+  virtual std::optional<Json> start(std::int64_t index) = 0;
+  /// The prompt's tokens with log probabilities (echo).
+  virtual std::optional<Json> prompt(std::int64_t index, std::vector<TokenText> tokens) = 0;
+  virtual Json delta(const ChoiceDelta& delta) = 0;
+  virtual Json end(const ChoiceEnd& end) = 0;
+  virtual Json usage(const std::vector<ChoiceRecord>& choices) = 0;
+  virtual Json complete(std::vector<ChoiceRecord> choices) = 0;
+};
+
+std::unique_ptr<ResponseFormat> make_chat_format(ResponseEnvelope envelope,
+                                                 const GenerationParams& params);
+/// `prompt_texts`: text of each prompt, for echo.
+std::unique_ptr<ResponseFormat> make_completion_format(ResponseEnvelope envelope,
+                                                       const CompletionRequest& request,
+                                                       std::vector<std::string> prompt_texts);
+
+}  // namespace plumb

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/router.h"
+
+#include <algorithm>
+
+namespace plumb {
+namespace {
+
+constexpr std::string_view kParameter = "{id}";
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') {
+    return c - '0';
+  }
+  if (c >= 'a' && c <= 'f') {
+    return c - 'a' + 10;
+  }
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool path_matches(const std::string& pattern, std::string_view path, std::string* parameter) {
+  if (!std::string_view(pattern).ends_with(kParameter)) {
+    return pattern == path;
+  }
+  const std::string_view prefix =
+      std::string_view(pattern).substr(0, pattern.size() - kParameter.size());
+  if (!path.starts_with(prefix)) {
+    return false;
+  }
+  const std::string_view rest = path.substr(prefix.size());
+  if (rest.empty() || rest.find('/') != std::string_view::npos) {
+    return false;
+  }
+  *parameter = percent_decoded(rest);
+  return true;
+}
+
+}  // namespace
+
+std::string percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
+        hex_digit(text[i + 2]) >= 0) {
+      out.push_back(static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])));
+      i += 2;
+    } else {
+      out.push_back(text[i]);
+    }
+  }
+  return out;
+}
+
+RouteMatch Router::match(std::string_view method, std::string_view path) const {
+  if (path.size() > 1 && path.ends_with('/')) {
+    path.remove_suffix(1);
+  }
+  RouteMatch match;
+  for (const Route& route : routes_) {
+    std::string parameter;
+    if (!path_matches(route.path, path, &parameter)) {
+      continue;
+    }
+    if (route.method == method) {
+      match.route = &route;
+      match.parameter = std::move(parameter);
+      return match;
+    }
+    if (std::find(match.allowed.begin(), match.allowed.end(), route.method) ==
+        match.allowed.end()) {
+      match.allowed.push_back(route.method);
+    }
+  }
+  return match;
+}
+
+}  // namespace plumb

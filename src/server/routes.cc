@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "api/ids.h"
+#include "server/server.h"
+
+namespace plumb {
+namespace {
+
+constexpr std::chrono::seconds kMaxHeartbeatAge{20};
+
+std::string joined_names(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size() && i < 10; ++i) {
+    out += (i > 0 ? ", " : "") + names[i].substr(0, 64);
+  }
+  return out;
+}
+
+void name_ignored(Transaction* transaction, const std::vector<std::string>& names) {
+  if (!names.empty()) {
+    transaction->extra_headers.push_back({"x-plumb-ignored-fields", joined_names(names)});
+  }
+}
+
+}  // namespace
+
+void Server::add_routes() {
+  const auto get = [this](const char* path, RouteClass access,
+                          std::function<void(Transaction, const std::string&)> handler) {
+    router_.add({"GET", path, access, std::move(handler)});
+  };
+  post_route("/v1/chat/completions", &Server::prepare_chat);
+  post_route("/v1/completions", &Server::prepare_completion);
+  for (const char* path : {"/tokenize", "/v1/tokenize"}) {
+    post_route(path, &Server::prepare_tokenize);
+  }
+  for (const char* path : {"/detokenize", "/v1/detokenize"}) {
+    post_route(path, &Server::prepare_detokenize);
+  }
+  post_route("/apply-template", &Server::prepare_template);
+  get("/v1/models", RouteClass::kNormal,
+      [this](Transaction x, const std::string&) { models(std::move(x)); });
+  get("/v1/models/{id}", RouteClass::kNormal,
+      [this](Transaction x, const std::string& id) { one_model(std::move(x), id); });
+  for (const char* path : {"/health", "/v1/health", "/healthz", "/ping"}) {
+    get(path, RouteClass::kPublic,
+        [this](Transaction x, const std::string&) { health(std::move(x), false); });
+  }
+  for (const char* path : {"/ready", "/readyz"}) {
+    get(path, RouteClass::kPublic,
+        [this](Transaction x, const std::string&) { health(std::move(x), true); });
+  }
+  get("/metrics", options_.auth_metrics ? RouteClass::kNormal : RouteClass::kPublic,
+      [this](Transaction x, const std::string&) {
+        parts_.service.export_metrics(parts_.metrics);
+        x.send(200, "text/plain; version=0.0.4; charset=utf-8", parts_.metrics.text());
+      });
+  for (const char* path : {"/server_info", "/get_server_info"}) {
+    get(path, RouteClass::kNormal,
+        [this](Transaction x, const std::string&) { server_info(std::move(x)); });
+  }
+  get("/version", RouteClass::kPublic, [this](Transaction x, const std::string&) {
+    x.send_json(JsonObject{{"version", parts_.version}});
+  });
+}
+
+ResponseEnvelope Server::envelope(std::string id, const GenerationParams& params) const {
+  const ServedModelFacts& facts = parts_.service.model().facts();
+  const auto now =
+      std::chrono::duration_cast<std::chrono::seconds>(parts_.clock.wall_now().time_since_epoch());
+  return {std::move(id), now.count(), params.model.empty() ? facts.served_name : params.model,
+          facts.fingerprint};
+}
+
+Server::Prepared Server::prepare_chat(const Json& body) const {
+  auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
+  if (auto* error = std::get_if<ApiError>(&read)) {
+    return std::move(*error);
+  }
+  ChatRequest& request = std::get<ChatRequest>(read);
+  if (std::optional<ApiError> error = check_model(request.generation.model)) {
+    return *std::move(error);
+  }
+  if (std::optional<ApiError> error = check_fields(request.ignored_fields)) {
+    return *std::move(error);
+  }
+  auto choices = parts_.service.model().chat_choices(request, "");
+  if (auto* error = std::get_if<ApiError>(&choices)) {
+    return std::move(*error);
+  }
+  return [params = request.generation, ignored = request.ignored_fields,
+          ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
+             Server& server, Transaction transaction) mutable {
+    name_ignored(&transaction, ignored);
+    server.start_call(std::move(transaction),
+                      make_chat_format(server.envelope(new_chat_id(), params), params), params,
+                      std::move(ready));
+  };
+}
+
+Server::Prepared Server::prepare_completion(const Json& body) const {
+  auto read = read_completion_request(body, parts_.service.model().facts().defaults, limits_);
+  if (auto* error = std::get_if<ApiError>(&read)) {
+    return std::move(*error);
+  }
+  const CompletionRequest& request = std::get<CompletionRequest>(read);
+  if (std::optional<ApiError> error = check_model(request.generation.model)) {
+    return *std::move(error);
+  }
+  if (std::optional<ApiError> error = check_fields(request.ignored_fields)) {
+    return *std::move(error);
+  }
+  auto choices = parts_.service.model().completion_choices(request, "");
+  if (auto* error = std::get_if<ApiError>(&choices)) {
+    return std::move(*error);
+  }
+  std::vector<std::string> prompt_texts;
+  if (request.echo) {
+    for (const Prompt& prompt : request.prompts) {
+      const auto* text = std::get_if<std::string>(&prompt);
+      prompt_texts.push_back(text != nullptr
+                                 ? *text
+                                 : parts_.service.model().tokenizer().decode(
+                                       std::get<std::vector<TokenId>>(prompt), {false}));
+    }
+  }
+  return [request, prompt_texts, ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
+             Server& server, Transaction transaction) mutable {
+    name_ignored(&transaction, request.ignored_fields);
+    const GenerationParams& params = request.generation;
+    server.start_call(
+        std::move(transaction),
+        make_completion_format(server.envelope(new_completion_id(), params), request, prompt_texts),
+        params, std::move(ready));
+  };
+}
+
+Json Server::model_row() const {
+  const ServedModelFacts& facts = parts_.service.model().facts();
+  return JsonObject{
+      {"id", facts.served_name},
+      {"object", "model"},
+      {"created", facts.created},
+      {"owned_by", "plumb"},
+      {"root", facts.served_name},
+      {"parent", nullptr},
+      {"max_model_len", facts.context_len},
+      {"meta", JsonObject{{"n_vocab", parts_.service.model().tokenizer().vocab_size()},
+                          {"n_ctx_train", facts.trained_context_len},
+                          {"n_params", facts.num_parameters},
+                          {"size", facts.weight_bytes}}},
+  };
+}
+
+void Server::models(Transaction transaction) const {
+  transaction.send_json(JsonObject{{"object", "list"}, {"data", JsonArray{model_row()}}});
+}
+
+void Server::one_model(Transaction transaction, const std::string& id) const {
+  if (id == parts_.service.model().facts().served_name) {
+    transaction.send_json(model_row());
+  } else {
+    transaction.send_error(ApiError::model_not_found(id));
+  }
+}
+
+void Server::health(Transaction transaction, bool is_readiness) const {
+  const bool is_alive = parts_.service.is_healthy(kMaxHeartbeatAge);
+  if (is_alive && !(is_readiness && is_draining_.load())) {
+    transaction.send_json(JsonObject{{"status", "ok"}});
+    return;
+  }
+  transaction.send_error(ApiError::for_http(
+      503, is_alive ? "the server is shutting down" : "the engine does not run"));
+}
+
+void Server::server_info(Transaction transaction) const {
+  Json info = parts_.describe();
+  info.as_object().set("version", parts_.version);
+  transaction.send_json(info);
+}
+
+}  // namespace plumb

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/server.h"
+
+#include <utility>
+
+#include "api/ids.h"
+#include "base/log.h"
+#include "base/text.h"
+
+namespace plumb {
+namespace {
+
+constexpr std::size_t kWorkerBodyBytes = 32 << 10;  // larger bodies are prepared off the loop
+constexpr std::int64_t kMaxQueuedBodies = 256;
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+}
+
+bool is_json_type(std::string_view content_type) {
+  const std::string type = to_lower_ascii(trim(content_type.substr(0, content_type.find(';'))));
+  return type.empty() || type == "application/json";
+}
+
+}  // namespace
+
+Server::Server(const ServerOptions& options, const ServerParts& parts)
+    : options_(options), parts_(parts), metrics_(parts.metrics), failures_(parts.clock) {
+  limits_.max_n = options.max_n;
+}
+
+Server::~Server() {
+  http_.reset();
+  workers_.reset();
+  loop_.reset();
+}
+
+Result<std::unique_ptr<Server>> Server::create(const ServerOptions& options,
+                                               const ServerParts& parts) {
+  std::unique_ptr<Server> server(new Server(options, parts));
+  PLUMB_RETURN_IF_ERROR(server->load_keys());
+  server->add_routes();
+  PLUMB_RETURN_IF_ERROR(server->listen());
+  return server;
+}
+
+Status Server::load_keys() {
+  if (!options_.api_key_file.empty()) {
+    PLUMB_RETURN_IF_ERROR(keys_.load_file(options_.api_key_file, KeyRole::kNormal));
+  }
+  if (!options_.admin_key_file.empty()) {
+    PLUMB_RETURN_IF_ERROR(keys_.load_file(options_.admin_key_file, KeyRole::kAdmin));
+  }
+  if (keys_.empty() && !is_loopback(options_.host) && !options_.insecure_no_auth) {
+    return {Code::kInvalidArgument,
+            "--host " + options_.host +
+                " is reachable from other machines and no key is configured; give "
+                "--api-key-file FILE, or --insecure-no-auth to serve everyone"};
+  }
+  return {};
+}
+
+Status Server::listen() {
+  PLUMB_ASSIGN(loop_, IoContext::create("http", parts_.clock));
+  transport_ = make_tcp_transport();
+  workers_ = std::make_unique<ThreadPool>("prepare", 1, kMaxQueuedBodies);
+  HttpServerOptions http;
+  http.address = options_.host;
+  http.port = static_cast<int>(options_.port);
+  http.tls_cert_file = options_.tls_cert_file;
+  http.tls_key_file = options_.tls_key_file;
+  http.limits.max_body_bytes = options_.max_body_bytes;
+  http.max_connections = options_.max_connections;
+  http.error_body = [](int status) {
+    const std::string text(reason_phrase(status));
+    return ErrorBody{"application/json",
+                     to_text(to_json(ApiError::for_http(status, to_lower_ascii(text))))};
+  };
+  PLUMB_ASSIGN(http_, HttpServer::create_on(std::move(http), *this, *transport_, {loop_.get()}));
+  return {};
+}
+
+std::string Server::url() const {
+  const char* scheme = options_.tls_cert_file.empty() ? "http://" : "https://";
+  const bool is_v6 = options_.host.find(':') != std::string::npos;
+  return scheme + (is_v6 ? "[" + options_.host + "]" : options_.host) + ":" +
+         std::to_string(port());
+}
+
+void Server::drain() {
+  is_draining_.store(true);
+  http_->shutdown(options_.drain_timeout);
+}
+
+void Server::add_cors_headers(Transaction* transaction) const {
+  const std::optional<std::string_view> origin = transaction->request.headers.find("origin");
+  if (options_.cors_origins.empty() || !origin.has_value()) {
+    return;
+  }
+  const std::vector<std::string_view> allowed = split(options_.cors_origins, ',');
+  for (const std::string_view entry : allowed) {
+    if (trim(entry) == "*" || trim(entry) == *origin) {
+      transaction->extra_headers.push_back(
+          {"access-control-allow-origin", trim(entry) == "*" ? "*" : std::string(*origin)});
+      transaction->extra_headers.push_back(
+          {"access-control-expose-headers", "x-request-id, retry-after"});
+      return;
+    }
+  }
+}
+
+bool Server::answer_preflight(Transaction* transaction) {
+  if (transaction->request.method != "OPTIONS") {
+    return false;
+  }
+  Headers headers = transaction->headers("text/plain");
+  headers.add("access-control-allow-methods", "GET, POST, DELETE, OPTIONS");
+  if (const auto asked = transaction->request.headers.find("access-control-request-headers")) {
+    headers.add("access-control-allow-headers", std::string(*asked));
+  }
+  headers.add("access-control-max-age", "600");
+  transaction->writer.send({204, std::move(headers), ""});
+  return true;
+}
+
+bool Server::admit(Transaction* transaction, const Route& route) {
+  const std::string peer = transaction->request.peer_address;
+  if (failures_.is_blocked(peer)) {
+    transaction->send_error(ApiError::for_http(429, "too many failed keys from this address"));
+    return false;
+  }
+  const Headers& headers = transaction->request.headers;
+  const AuthAnswer answer =
+      check_access(keys_, route.access, headers.find("authorization").value_or(""),
+                   headers.find("x-api-key").value_or(""));
+  if (answer.verdict == AuthVerdict::kAllowed) {
+    transaction->principal = answer.principal;
+    return true;
+  }
+  if (answer.verdict == AuthVerdict::kUnauthorized) {
+    failures_.record_failure(peer);
+    transaction->send_error(ApiError::for_http(401, "a valid API key is required"));
+  } else {
+    transaction->send_error(ApiError::for_http(403, "this key may not use this route"));
+  }
+  return false;
+}
+
+void Server::handle(HttpRequest request, ResponseWriter writer) {
+  const std::optional<std::string_view> given = request.headers.find("x-request-id");
+  std::string id =
+      given.has_value() && is_request_id(*given) ? std::string(*given) : new_request_id();
+  Transaction transaction{
+      std::move(request), std::move(writer), std::move(id), "", {}, parts_.clock.now(), {}};
+  add_cors_headers(&transaction);
+  if (answer_preflight(&transaction)) {
+    return;
+  }
+  std::string_view path = transaction.request.path;
+  if (!options_.root_path.empty()) {
+    if (!path.starts_with(options_.root_path)) {
+      transaction.send_error(
+          ApiError::not_found("no route " + transaction.request.path.substr(0, 128)));
+      return;
+    }
+    path.remove_prefix(options_.root_path.size());
+  }
+  RouteMatch match = router_.match(transaction.request.method, path);
+  if (match.route == nullptr) {
+    metrics_.count_request("unknown", match.allowed.empty() ? 404 : 405, 0);
+    if (match.allowed.empty()) {
+      transaction.send_error(ApiError::not_found("no route " + std::string(path.substr(0, 128))));
+      return;
+    }
+    transaction.extra_headers.push_back({"allow", join(match.allowed, ", ")});
+    transaction.send_error(ApiError::for_http(
+        405, "method " + transaction.request.method.substr(0, 16) + " is not allowed here"));
+    return;
+  }
+  transaction.route = match.route->path;
+  if (admit(&transaction, *match.route)) {
+    match.route->handler(std::move(transaction), match.parameter);
+  }
+}
+
+void Server::post_route(std::string path, Prepare prepare) {
+  router_.add({"POST", std::move(path), RouteClass::kNormal,
+               [this, prepare](Transaction transaction, const std::string&) {
+                 prepare_and_run(std::move(transaction), prepare);
+               }});
+}
+
+Server::Prepared Server::prepare_body(const std::string& body, Prepare prepare) const {
+  const Result<Json> json = parse_json(body);
+  if (!json.ok()) {
+    return ApiError::invalid("invalid_json", "", json.status().message());
+  }
+  return (this->*prepare)(json.value());
+}
+
+void Server::prepare_and_run(Transaction transaction, Prepare prepare) {
+  if (!is_json_type(transaction.request.headers.find("content-type").value_or(""))) {
+    transaction.send_error(ApiError::for_http(415, "the content type must be application/json"));
+    return;
+  }
+  if (is_draining_.load()) {
+    transaction.send_error(ApiError::for_http(503, "the server is shutting down"));
+    return;
+  }
+  const auto finish = [this](Transaction ready, Prepared prepared) {
+    if (auto* error = std::get_if<ApiError>(&prepared)) {
+      metrics_.count_request(ready.route, error->http_status,
+                             seconds_since(ready.received, parts_.clock.now()));
+      ready.send_error(*error);
+      return;
+    }
+    std::get<0>(prepared)(*this, std::move(ready));
+  };
+  if (transaction.request.body.size() <= kWorkerBodyBytes) {
+    Prepared prepared = prepare_body(transaction.request.body, prepare);
+    finish(std::move(transaction), std::move(prepared));
+    return;
+  }
+  // Shared because a queued task must be copyable; there is one user at a time.
+  const auto held = std::make_shared<Transaction>(std::move(transaction));
+  const Status status = workers_->submit([this, held, prepare, finish] {
+    const auto prepared = std::make_shared<Prepared>(prepare_body(held->request.body, prepare));
+    loop_->post([held, prepared, finish] { finish(std::move(*held), std::move(*prepared)); });
+  });
+  if (!status.ok()) {
+    held->send_error(ApiError::overloaded("too many large requests wait for preparation", 1));
+  }
+}
+
+std::optional<ApiError> Server::check_model(const std::string& model) const {
+  if (model.empty() || model == parts_.service.model().facts().served_name) {
+    return std::nullopt;
+  }
+  return ApiError::model_not_found(model);
+}
+
+std::optional<ApiError> Server::check_fields(const std::vector<std::string>& ignored) const {
+  if (ignored.empty() || !options_.strict_fields) {
+    return std::nullopt;
+  }
+  return ApiError::invalid("unknown_parameter", ignored.front(),
+                           "unknown parameter: '" + ignored.front().substr(0, 64) + "'");
+}
+
+void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
+                        const GenerationParams& params, std::vector<ChoiceRequest> choices) {
+  const std::uint64_t id = next_call_++;
+  Call::Setup setup;
+  setup.stream = params.stream;
+  setup.include_usage = params.include_usage;
+  setup.num_choices = choices.size();
+  for (ChoiceRequest& choice : choices) {
+    choice.request.id = transaction.request_id;
+  }
+  auto call = std::make_unique<Call>(*loop_, options_, metrics_, std::move(transaction),
+                                     std::move(format), setup, [this, id] { calls_.erase(id); });
+  Call& started = *calls_.emplace(id, std::move(call)).first->second;
+  started.start(parts_.service, std::move(choices));
+}
+
+}  // namespace plumb

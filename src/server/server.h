@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/metrics.h"
+#include "base/thread_pool.h"
+#include "frontend/text_service.h"
+#include "net/http_server.h"
+#include "net/io_context.h"
+#include "net/tcp_transport.h"
+#include "server/auth.h"
+#include "server/call.h"
+#include "server/router.h"
+#include "server/server_metrics.h"
+#include "server/server_options.h"
+
+namespace plumb {
+
+/// What the server serves; all of it outlives the server.
+struct ServerParts {
+  TextService& service;
+  Metrics& metrics;
+  const Clock& clock;
+  /// The whole configuration for /server_info, without secrets.
+  std::function<Json()> describe;
+  std::string version;
+};
+
+/// The HTTP server: routes, keys, calls in flight.
+///
+/// One loop thread owns connections and calls; long prompts are prepared on a worker.
+/// Thread: create(), drain(), stop(): any but the loop's.
+class Server final : public HttpHandler {
+ public:
+  /// Errors kInvalidArgument: key files, a public address without keys; kUnavailable: port taken.
+  static Result<std::unique_ptr<Server>> create(const ServerOptions& options,
+                                                const ServerParts& parts);
+  ~Server() override;
+
+  int port() const { return http_->port(); }
+
+  /// "http://127.0.0.1:8000"
+  std::string url() const;
+  /// Stops admitting (503), lets running calls end for at most the drain time-out, then ends them.
+  void drain();
+
+  void handle(HttpRequest request, ResponseWriter writer) override;
+
+ private:
+  Server(const ServerOptions& options, const ServerParts& parts);
+  Status load_keys();
+  Status listen();
+  void add_routes();
+  bool admit(Transaction* transaction, const Route& route);
+  bool answer_preflight(Transaction* transaction);
+  void add_cors_headers(Transaction* transaction) const;
+
+  /// What a handler makes of a body: the rest of the work, to be done on the loop, or an error.
+  using Prepared = std::variant<std::function<void(Server&, Transaction)>, ApiError>;
+  using Prepare = Prepared (Server::*)(const Json& body) const;
+  /// Parses and prepares on the loop (small bodies) or on the worker (large ones), then goes on on
+  /// the loop.
+  void post_route(std::string path, Prepare prepare);
+  void prepare_and_run(Transaction transaction, Prepare prepare);
+  Prepared prepare_body(const std::string& body, Prepare prepare) const;
+
+  Prepared prepare_chat(const Json& body) const;
+  Prepared prepare_completion(const Json& body) const;
+  Prepared prepare_tokenize(const Json& body) const;
+  Prepared prepare_detokenize(const Json& body) const;
+  Prepared prepare_template(const Json& body) const;
+  std::variant<Json, ApiError> tokenize_content(FieldReader& fields) const;
+  std::variant<Json, ApiError> tokenize_prompt(FieldReader& fields) const;
+  std::variant<Json, ApiError> tokenize_messages(const Json& body, FieldReader& fields) const;
+
+  std::optional<ApiError> check_model(const std::string& model) const;
+  std::optional<ApiError> check_fields(const std::vector<std::string>& ignored) const;
+  void start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
+                  const GenerationParams& params, std::vector<ChoiceRequest> choices);
+  void models(Transaction transaction) const;
+  void one_model(Transaction transaction, const std::string& id) const;
+  void health(Transaction transaction, bool is_readiness) const;
+  void server_info(Transaction transaction) const;
+  Json model_row() const;
+  ResponseEnvelope envelope(std::string id, const GenerationParams& params) const;
+
+  ServerOptions options_;
+  ServerParts parts_;
+  ApiLimits limits_;
+  ServerMetrics metrics_;
+  KeySet keys_;
+  FailureLimiter failures_;
+  Router router_;
+  std::unique_ptr<IoContext> loop_;
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<ThreadPool> workers_;
+  std::map<std::uint64_t, std::unique_ptr<Call>> calls_;  // loop thread
+  std::uint64_t next_call_ = 0;
+  std::atomic<bool> is_draining_{false};
+  std::unique_ptr<HttpServer> http_;
+};
+
+}  // namespace plumb

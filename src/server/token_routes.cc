@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "server/server.h"
+
+namespace plumb {
+namespace {
+
+Json ids_to_json(const std::vector<TokenId>& ids) {
+  JsonArray out;
+  for (const TokenId id : ids) {
+    out.emplace_back(id);
+  }
+  return out;
+}
+
+}  // namespace
+
+// llama.cpp's form: {content, add_special, parse_special, with_pieces} -> {tokens}.
+std::variant<Json, ApiError> Server::tokenize_content(FieldReader& fields) const {
+  const std::optional<std::string> content = fields.text("content");
+  const bool add_special = fields.boolean("add_special").value_or(false);
+  const bool parse_special = fields.boolean("parse_special").value_or(true);
+  const bool with_pieces = fields.boolean("with_pieces").value_or(false);
+  if (!fields.ok()) {
+    return *fields.error();
+  }
+  const Tokenizer& tokenizer = parts_.service.model().tokenizer();
+  const std::vector<TokenId> ids = tokenizer.encode(*content, {add_special, parse_special});
+  if (!with_pieces) {
+    return Json(JsonObject{{"tokens", ids_to_json(ids)}});
+  }
+  JsonArray pieces;
+  for (const TokenId id : ids) {
+    pieces.emplace_back(
+        JsonObject{{"id", id}, {"piece", token_label(std::string(tokenizer.token_bytes(id)))}});
+  }
+  return Json(JsonObject{{"tokens", std::move(pieces)}});
+}
+
+std::variant<Json, ApiError> Server::tokenize_prompt(FieldReader& fields) const {
+  const std::vector<Prompt> prompts = read_prompts(fields, "prompt", limits_);
+  const bool add_special = fields.boolean("add_special_tokens").value_or(true);
+  const bool want_texts = fields.boolean("return_token_strs").value_or(false);
+  if (!fields.ok()) {
+    return *fields.error();
+  }
+  const Tokenizer& tokenizer = parts_.service.model().tokenizer();
+  JsonArray counts;
+  JsonArray tokens;
+  JsonArray texts;
+  for (const Prompt& prompt : prompts) {
+    const auto* text = std::get_if<std::string>(&prompt);
+    const std::vector<TokenId> ids = text != nullptr ? tokenizer.encode(*text, {add_special, true})
+                                                     : std::get<std::vector<TokenId>>(prompt);
+    JsonArray labels;
+    for (const TokenId id : ids) {
+      labels.emplace_back(token_label(std::string(tokenizer.token_bytes(id))));
+    }
+    counts.emplace_back(static_cast<std::int64_t>(ids.size()));
+    tokens.push_back(ids_to_json(ids));
+    texts.emplace_back(std::move(labels));
+  }
+  const bool is_batch = prompts.size() > 1;
+  JsonObject out{{"count", is_batch ? Json(counts) : counts.front()},
+                 {"max_model_len", parts_.service.model().facts().context_len},
+                 {"tokens", is_batch ? Json(tokens) : tokens.front()}};
+  if (want_texts) {
+    out.append("token_strs", is_batch ? Json(texts) : texts.front());
+  }
+  return Json(std::move(out));
+}
+
+std::variant<Json, ApiError> Server::tokenize_messages(const Json& body,
+                                                       FieldReader& fields) const {
+  (void)fields;
+  const auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
+  if (const auto* error = std::get_if<ApiError>(&read)) {
+    return *error;
+  }
+  const auto prompt = parts_.service.model().chat_prompt(std::get<ChatRequest>(read));
+  if (const auto* error = std::get_if<ApiError>(&prompt)) {
+    return *error;
+  }
+  const auto& ids = std::get<std::vector<TokenId>>(prompt);
+  return Json(JsonObject{{"count", static_cast<std::int64_t>(ids.size())},
+                         {"max_model_len", parts_.service.model().facts().context_len},
+                         {"tokens", ids_to_json(ids)}});
+}
+
+namespace {
+
+// Sends a JSON answer that is ready, or passes the error on.
+std::variant<std::function<void(Server&, Transaction)>, ApiError> answer_with(
+    std::variant<Json, ApiError> result) {
+  if (auto* error = std::get_if<ApiError>(&result)) {
+    return std::move(*error);
+  }
+  return [json = std::get<Json>(std::move(result))](Server&, Transaction transaction) {
+    transaction.send_json(json);
+  };
+}
+
+}  // namespace
+
+Server::Prepared Server::prepare_tokenize(const Json& body) const {
+  if (!body.is_object()) {
+    return ApiError::wrong_type("body", "a JSON object");
+  }
+  FieldReader fields(body.as_object());
+  if (std::optional<ApiError> error = check_model(fields.text("model").value_or(""))) {
+    return *std::move(error);
+  }
+  if (fields.has("content")) {
+    return answer_with(tokenize_content(fields));
+  }
+  if (fields.has("messages")) {
+    return answer_with(tokenize_messages(body, fields));
+  }
+  if (!fields.has("prompt")) {
+    return ApiError::missing("prompt");
+  }
+  return answer_with(tokenize_prompt(fields));
+}
+
+Server::Prepared Server::prepare_detokenize(const Json& body) const {
+  if (!body.is_object()) {
+    return ApiError::wrong_type("body", "a JSON object");
+  }
+  FieldReader fields(body.as_object());
+  const JsonArray* items = fields.array("tokens", limits_.max_token_ids);
+  const bool skip_special = fields.boolean("skip_special_tokens").value_or(true);
+  if (items == nullptr) {
+    fields.fail(ApiError::missing("tokens"));
+  }
+  if (!fields.ok()) {
+    return *fields.error();
+  }
+  const Tokenizer& tokenizer = parts_.service.model().tokenizer();
+  std::vector<TokenId> ids;
+  for (const Json& item : *items) {
+    std::int64_t id = 0;
+    if (!item.to_int64(&id) || id < 0 || id >= tokenizer.vocab_size()) {
+      return ApiError::invalid("invalid_value", "tokens",
+                               "'tokens' holds " + to_text(item).substr(0, 32) +
+                                   ", expected ids from 0 to " +
+                                   std::to_string(tokenizer.vocab_size() - 1));
+    }
+    ids.push_back(static_cast<TokenId>(id));
+  }
+  const std::string text = tokenizer.decode(ids, {skip_special});
+  return answer_with(Json(JsonObject{{"text", text}, {"prompt", text}, {"content", text}}));
+}
+
+Server::Prepared Server::prepare_template(const Json& body) const {
+  const auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
+  if (const auto* error = std::get_if<ApiError>(&read)) {
+    return *error;
+  }
+  auto text = parts_.service.model().chat_text(std::get<ChatRequest>(read));
+  if (auto* error = std::get_if<ApiError>(&text)) {
+    return std::move(*error);
+  }
+  return answer_with(Json(JsonObject{{"prompt", std::get<std::string>(std::move(text))}}));
+}
+
+}  // namespace plumb

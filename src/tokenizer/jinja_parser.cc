@@ -1,0 +1,652 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/jinja_parser.h"
+
+#include <algorithm>
+
+#include "tokenizer/jinja_filters.h"
+#include "tokenizer/jinja_number.h"
+#include "tokenizer/jinja_predicates.h"
+
+namespace plumb::jinja {
+
+namespace {
+
+constexpr int kMaxExpressionDepth = 500;
+constexpr int kMaxNesting = 150;  // of brackets and statements
+
+}  // namespace
+
+bool Parser::skip_operator(std::string_view op) {
+  const bool found = at_operator(op);
+  if (found) {
+    skip();
+  }
+  return found;
+}
+
+bool Parser::skip_name(std::string_view name) {
+  const bool found = at_name(name);
+  if (found) {
+    skip();
+  }
+  return found;
+}
+
+Status Parser::fail(const std::string& what) const {
+  return {Code::kInvalidArgument, "template line " + std::to_string(current().line) + ": " + what};
+}
+
+Status Parser::unexpected(std::string_view wanted) const {
+  std::string got;
+  switch (current().kind) {
+    case TokenKind::kEnd:
+      got = "the end of the template";
+      break;
+    case TokenKind::kBlockEnd:
+      got = "'%}'";
+      break;
+    case TokenKind::kVariableEnd:
+      got = "'}}'";
+      break;
+    default:
+      got = "'" + current().text.substr(0, 40) + "'";
+  }
+  return fail("expected " + std::string(wanted) + ", found " + got);
+}
+
+Status Parser::expect_operator(std::string_view op) {
+  if (!skip_operator(op)) {
+    return unexpected("'" + std::string(op) + "'");
+  }
+  return {};
+}
+
+Status Parser::expect_name(std::string_view name) {
+  if (!skip_name(name)) {
+    return unexpected("'" + std::string(name) + "'");
+  }
+  return {};
+}
+
+Status Parser::expect(TokenKind kind, std::string_view what) {
+  if (current().kind != kind) {
+    return unexpected(what);
+  }
+  skip();
+  return {};
+}
+
+Result<std::string> Parser::take_name() {
+  if (current().kind != TokenKind::kName) {
+    return unexpected("a name");
+  }
+  std::string name = current().text;
+  skip();
+  return name;
+}
+
+Status Parser::enter() {
+  if (++nesting_ > kMaxNesting) {
+    return fail("nested deeper than " + std::to_string(kMaxNesting) + " levels");
+  }
+  return {};
+}
+
+ExprPtr Parser::make(ExprKind kind, int line) const {
+  auto node = std::make_unique<Expr>();
+  node->kind = kind;
+  node->line = line;
+  return node;
+}
+
+Result<ExprPtr> Parser::finish(ExprPtr node) const {
+  int depth = 0;
+  const auto include = [&depth](const ExprPtr& child) {
+    if (child != nullptr) {
+      depth = std::max(depth, child->depth);
+    }
+  };
+  std::for_each(node->items.begin(), node->items.end(), include);
+  if (node->arguments != nullptr) {
+    const CallArguments& arguments = *node->arguments;
+    std::for_each(arguments.positional.begin(), arguments.positional.end(), include);
+    for (const Keyword& keyword : arguments.keywords) {
+      include(keyword.value);
+    }
+    include(arguments.spread);
+    include(arguments.spread_keywords);
+  }
+  node->depth = depth + 1;
+  if (node->depth > kMaxExpressionDepth) {
+    return fail("expression is nested deeper than " + std::to_string(kMaxExpressionDepth) +
+                " levels");
+  }
+  return node;
+}
+
+ExprPtr Parser::make_binary(BinaryOp op, ExprPtr left, ExprPtr right, int line) const {
+  ExprPtr node = make(ExprKind::kBinary, line);
+  node->op = op;
+  node->items.push_back(std::move(left));
+  node->items.push_back(std::move(right));
+  return node;
+}
+
+bool Parser::at_tuple_end(std::string_view end_name) const {
+  return current().kind == TokenKind::kVariableEnd || current().kind == TokenKind::kBlockEnd ||
+         at_operator(")") || (!end_name.empty() && at_name(end_name));
+}
+
+Result<ExprPtr> Parser::parse_tuple(bool with_condition, std::string_view end_name,
+                                    bool parenthesized) {
+  ExprPtr tuple = make(ExprKind::kTuple, current().line);
+  bool is_tuple = false;
+  while (true) {
+    if (!tuple->items.empty()) {
+      PLUMB_RETURN_IF_ERROR(expect_operator(","));
+    }
+    if (at_tuple_end(end_name)) {
+      break;
+    }
+    PLUMB_ASSIGN(ExprPtr item, parse_expression(with_condition));
+    tuple->items.push_back(std::move(item));
+    if (!at_operator(",")) {
+      break;
+    }
+    is_tuple = true;
+  }
+  if (!is_tuple && !tuple->items.empty()) {
+    return std::move(tuple->items[0]);
+  }
+  if (!is_tuple && !parenthesized) {
+    return unexpected("an expression");
+  }
+  return finish(std::move(tuple));
+}
+
+Result<ExprPtr> Parser::parse_expression(bool with_condition) {
+  PLUMB_RETURN_IF_ERROR(enter());
+  const int line = current().line;
+  PLUMB_ASSIGN(ExprPtr value, parse_or());
+  while (with_condition && skip_name("if")) {
+    ExprPtr node = make(ExprKind::kCondition, line);
+    PLUMB_ASSIGN(ExprPtr test, parse_or());
+    ExprPtr other;
+    if (skip_name("else")) {
+      PLUMB_ASSIGN(other, parse_expression(true));
+    }
+    node->items.push_back(std::move(test));
+    node->items.push_back(std::move(value));
+    node->items.push_back(std::move(other));
+    PLUMB_ASSIGN(value, finish(std::move(node)));
+  }
+  leave();
+  return value;
+}
+
+Result<ExprPtr> Parser::parse_or() {
+  PLUMB_ASSIGN(ExprPtr left, parse_and());
+  while (at_name("or")) {
+    ExprPtr node = make(ExprKind::kOr, current().line);
+    skip();
+    PLUMB_ASSIGN(ExprPtr right, parse_and());
+    node->items.push_back(std::move(left));
+    node->items.push_back(std::move(right));
+    PLUMB_ASSIGN(left, finish(std::move(node)));
+  }
+  return left;
+}
+
+Result<ExprPtr> Parser::parse_and() {
+  PLUMB_ASSIGN(ExprPtr left, parse_not());
+  while (at_name("and")) {
+    ExprPtr node = make(ExprKind::kAnd, current().line);
+    skip();
+    PLUMB_ASSIGN(ExprPtr right, parse_not());
+    node->items.push_back(std::move(left));
+    node->items.push_back(std::move(right));
+    PLUMB_ASSIGN(left, finish(std::move(node)));
+  }
+  return left;
+}
+
+Result<ExprPtr> Parser::parse_not() {
+  if (!at_name("not")) {
+    return parse_compare();
+  }
+  PLUMB_RETURN_IF_ERROR(enter());
+  ExprPtr node = make(ExprKind::kNot, current().line);
+  skip();
+  PLUMB_ASSIGN(ExprPtr operand, parse_not());
+  leave();
+  node->items.push_back(std::move(operand));
+  return finish(std::move(node));
+}
+
+Result<ExprPtr> Parser::parse_compare() {
+  const auto take_operator = [this](CompareOp* op) {
+    constexpr std::pair<std::string_view, CompareOp> kOps[] = {
+        {"==", CompareOp::kEq}, {"!=", CompareOp::kNe}, {"<", CompareOp::kLt},
+        {"<=", CompareOp::kLe}, {">", CompareOp::kGt},  {">=", CompareOp::kGe}};
+    for (const auto& [text, value] : kOps) {
+      if (skip_operator(text)) {
+        *op = value;
+        return true;
+      }
+    }
+    if (skip_name("in")) {
+      *op = CompareOp::kIn;
+      return true;
+    }
+    if (at_name("not") && look().kind == TokenKind::kName && look().text == "in") {
+      skip();
+      skip();
+      *op = CompareOp::kNotIn;
+      return true;
+    }
+    return false;
+  };
+  ExprPtr node = make(ExprKind::kCompare, current().line);
+  PLUMB_ASSIGN(ExprPtr first, parse_sum());
+  CompareOp op = CompareOp::kEq;
+  if (!take_operator(&op)) {
+    return first;
+  }
+  node->items.push_back(std::move(first));
+  do {
+    PLUMB_ASSIGN(ExprPtr operand, parse_sum());
+    node->items.push_back(std::move(operand));
+    node->compares.push_back(op);
+  } while (take_operator(&op));
+  return finish(std::move(node));
+}
+
+Result<ExprPtr> Parser::parse_sum() {
+  PLUMB_ASSIGN(ExprPtr left, parse_concat());
+  while (at_operator("+") || at_operator("-")) {
+    const BinaryOp op = at_operator("+") ? BinaryOp::kAdd : BinaryOp::kSub;
+    const int line = current().line;
+    skip();
+    PLUMB_ASSIGN(ExprPtr right, parse_concat());
+    PLUMB_ASSIGN(left, finish(make_binary(op, std::move(left), std::move(right), line)));
+  }
+  return left;
+}
+
+Result<ExprPtr> Parser::parse_concat() {
+  ExprPtr node = make(ExprKind::kConcat, current().line);
+  PLUMB_ASSIGN(ExprPtr first, parse_product());
+  if (!at_operator("~")) {
+    return first;
+  }
+  node->items.push_back(std::move(first));
+  while (skip_operator("~")) {
+    PLUMB_ASSIGN(ExprPtr item, parse_product());
+    node->items.push_back(std::move(item));
+  }
+  return finish(std::move(node));
+}
+
+Result<ExprPtr> Parser::parse_product() {
+  PLUMB_ASSIGN(ExprPtr left, parse_power());
+  while (at_operator("*") || at_operator("/") || at_operator("//") || at_operator("%")) {
+    const std::string& text = current().text;
+    const BinaryOp op = text == "*"    ? BinaryOp::kMul
+                        : text == "/"  ? BinaryOp::kDiv
+                        : text == "//" ? BinaryOp::kFloorDiv
+                                       : BinaryOp::kMod;
+    const int line = current().line;
+    skip();
+    PLUMB_ASSIGN(ExprPtr right, parse_power());
+    PLUMB_ASSIGN(left, finish(make_binary(op, std::move(left), std::move(right), line)));
+  }
+  return left;
+}
+
+Result<ExprPtr> Parser::parse_power() {
+  PLUMB_ASSIGN(ExprPtr left, parse_unary());
+  while (at_operator("**")) {
+    const int line = current().line;
+    skip();
+    PLUMB_ASSIGN(ExprPtr right, parse_unary());
+    PLUMB_ASSIGN(left,
+                 finish(make_binary(BinaryOp::kPow, std::move(left), std::move(right), line)));
+  }
+  return left;
+}
+
+Result<ExprPtr> Parser::parse_unary(bool with_filter) {
+  ExprPtr node;
+  if (at_operator("-") || at_operator("+")) {
+    PLUMB_RETURN_IF_ERROR(enter());
+    ExprPtr unary = make(at_operator("-") ? ExprKind::kNegate : ExprKind::kPlus, current().line);
+    skip();
+    PLUMB_ASSIGN(ExprPtr operand, parse_unary(false));
+    leave();
+    unary->items.push_back(std::move(operand));
+    PLUMB_ASSIGN(node, finish(std::move(unary)));
+  } else {
+    PLUMB_ASSIGN(node, parse_primary());
+  }
+  PLUMB_ASSIGN(node, parse_postfix(std::move(node)));
+  if (with_filter) {
+    return parse_filters_and_tests(std::move(node));
+  }
+  return node;
+}
+
+Result<ExprPtr> Parser::parse_primary(bool allow_namespace) {
+  const int line = current().line;
+  switch (current().kind) {
+    case TokenKind::kName:
+      return parse_name(allow_namespace);
+    case TokenKind::kString: {
+      std::string text;
+      for (; current().kind == TokenKind::kString; skip()) {
+        text += current().text;
+      }
+      ExprPtr node = make(ExprKind::kConstant, line);
+      node->constant = program_->constant_string(std::move(text));
+      return node;
+    }
+    case TokenKind::kInteger:
+    case TokenKind::kFloat:
+      return parse_number();
+    default:
+      break;
+  }
+  if (skip_operator("(")) {
+    PLUMB_ASSIGN(ExprPtr node, parse_tuple(true, "", true));
+    PLUMB_RETURN_IF_ERROR(expect_operator(")"));
+    return node;
+  }
+  if (at_operator("[")) {
+    return parse_list();
+  }
+  if (at_operator("{")) {
+    return parse_dict();
+  }
+  return unexpected("an expression");
+}
+
+Result<ExprPtr> Parser::parse_name(bool allow_namespace) {
+  const std::string name = current().text;
+  ExprPtr node = make(ExprKind::kConstant, current().line);
+  skip();
+  if (name == "true" || name == "True" || name == "false" || name == "False") {
+    node->constant = Value::boolean(name[0] == 't' || name[0] == 'T');
+    return node;
+  }
+  if (name == "none" || name == "None") {
+    node->constant = Value::none();
+    return node;
+  }
+  node->kind = ExprKind::kName;
+  node->name_id = program_->id_of(name);
+  if (allow_namespace && skip_operator(".")) {
+    node->kind = ExprKind::kNamespaceRef;
+    PLUMB_ASSIGN(std::string attribute, take_name());
+    node->constant = program_->constant_string(std::move(attribute));
+    return node;
+  }
+  node->constant = program_->constant_string(name);
+  return node;
+}
+
+Result<ExprPtr> Parser::parse_number() {
+  ExprPtr node = make(ExprKind::kConstant, current().line);
+  double real = 0;
+  BigInt integer;
+  if (current().kind == TokenKind::kFloat) {
+    parse_float(current().text, &real);
+    node->constant = Value::floating(real);
+  } else if (parse_integer(current().text, 0, &integer)) {
+    node->constant = program_->constant_integer(integer);
+  } else {
+    return fail("integer literal has more than 4300 digits");
+  }
+  skip();
+  return node;
+}
+
+Result<ExprPtr> Parser::parse_list() {
+  ExprPtr node = make(ExprKind::kList, current().line);
+  PLUMB_RETURN_IF_ERROR(expect_operator("["));
+  while (!at_operator("]")) {
+    if (!node->items.empty()) {
+      PLUMB_RETURN_IF_ERROR(expect_operator(","));
+    }
+    if (at_operator("]")) {
+      break;
+    }
+    PLUMB_ASSIGN(ExprPtr item, parse_expression());
+    node->items.push_back(std::move(item));
+  }
+  PLUMB_RETURN_IF_ERROR(expect_operator("]"));
+  return finish(std::move(node));
+}
+
+Result<ExprPtr> Parser::parse_dict() {
+  ExprPtr node = make(ExprKind::kDict, current().line);
+  PLUMB_RETURN_IF_ERROR(expect_operator("{"));
+  while (!at_operator("}")) {
+    if (!node->items.empty()) {
+      PLUMB_RETURN_IF_ERROR(expect_operator(","));
+    }
+    if (at_operator("}")) {
+      break;
+    }
+    PLUMB_ASSIGN(ExprPtr key, parse_expression());
+    PLUMB_RETURN_IF_ERROR(expect_operator(":"));
+    PLUMB_ASSIGN(ExprPtr value, parse_expression());
+    node->items.push_back(std::move(key));
+    node->items.push_back(std::move(value));
+  }
+  PLUMB_RETURN_IF_ERROR(expect_operator("}"));
+  return finish(std::move(node));
+}
+
+Result<ExprPtr> Parser::parse_postfix(ExprPtr node) {
+  while (true) {
+    if (at_operator(".") || at_operator("[")) {
+      PLUMB_ASSIGN(node, parse_subscript(std::move(node)));
+    } else if (at_operator("(")) {
+      PLUMB_ASSIGN(node, parse_call(std::move(node)));
+    } else {
+      return node;
+    }
+  }
+}
+
+Result<ExprPtr> Parser::parse_filters_and_tests(ExprPtr node) {
+  while (true) {
+    if (at_operator("|")) {
+      PLUMB_ASSIGN(node, parse_filter(std::move(node)));
+    } else if (at_name("is")) {
+      PLUMB_ASSIGN(node, parse_test(std::move(node)));
+    } else if (at_operator("(")) {
+      PLUMB_ASSIGN(node, parse_call(std::move(node)));
+    } else {
+      return node;
+    }
+  }
+}
+
+Result<ExprPtr> Parser::parse_subscript(ExprPtr node) {
+  ExprPtr out = make(ExprKind::kSubscript, current().line);
+  out->items.push_back(std::move(node));
+  if (skip_operator(".")) {
+    if (current().kind == TokenKind::kInteger) {
+      PLUMB_ASSIGN(ExprPtr index, parse_number());
+      out->items.push_back(std::move(index));
+      return finish(std::move(out));
+    }
+    out->kind = ExprKind::kAttribute;
+    PLUMB_ASSIGN(std::string name, take_name());
+    out->constant = program_->constant_string(std::move(name));
+    return finish(std::move(out));
+  }
+  PLUMB_RETURN_IF_ERROR(expect_operator("["));
+  ExprPtr tuple = make(ExprKind::kTuple, out->line);
+  while (!at_operator("]")) {
+    if (!tuple->items.empty()) {
+      PLUMB_RETURN_IF_ERROR(expect_operator(","));
+    }
+    PLUMB_ASSIGN(ExprPtr item, parse_subscript_item());
+    tuple->items.push_back(std::move(item));
+  }
+  skip();
+  if (tuple->items.size() == 1) {
+    out->items.push_back(std::move(tuple->items[0]));
+  } else {
+    PLUMB_ASSIGN(tuple, finish(std::move(tuple)));
+    out->items.push_back(std::move(tuple));
+  }
+  return finish(std::move(out));
+}
+
+Result<ExprPtr> Parser::parse_subscript_item() {
+  ExprPtr slice = make(ExprKind::kSlice, current().line);
+  ExprPtr start;
+  if (!at_operator(":")) {
+    PLUMB_ASSIGN(start, parse_expression());
+    if (!at_operator(":")) {
+      return start;
+    }
+  }
+  skip();
+  const auto at_part_end = [this] { return at_operator("]") || at_operator(","); };
+  ExprPtr stop;
+  if (!at_operator(":") && !at_part_end()) {
+    PLUMB_ASSIGN(stop, parse_expression());
+  }
+  ExprPtr step;
+  if (skip_operator(":") && !at_part_end()) {
+    PLUMB_ASSIGN(step, parse_expression());
+  }
+  slice->items.push_back(std::move(start));
+  slice->items.push_back(std::move(stop));
+  slice->items.push_back(std::move(step));
+  return finish(std::move(slice));
+}
+
+Result<std::string> Parser::parse_dotted_name() {
+  PLUMB_ASSIGN(std::string name, take_name());
+  while (skip_operator(".")) {
+    PLUMB_ASSIGN(const std::string part, take_name());
+    name += "." + part;
+  }
+  return name;
+}
+
+Result<ExprPtr> Parser::parse_filter(ExprPtr node) {
+  while (skip_operator("|")) {
+    ExprPtr filter = make(ExprKind::kFilter, current().line);
+    PLUMB_ASSIGN(std::string name, parse_dotted_name());
+    filter->filter = find_filter(name);
+    filter->constant = program_->constant_string(std::move(name));
+    filter->items.push_back(std::move(node));
+    if (at_operator("(")) {
+      PLUMB_ASSIGN(filter->arguments, parse_arguments());
+    }
+    PLUMB_ASSIGN(node, finish(std::move(filter)));
+  }
+  return node;
+}
+
+Result<ExprPtr> Parser::parse_test(ExprPtr node) {
+  ExprPtr test = make(ExprKind::kTest, current().line);
+  skip();
+  const bool negated = skip_name("not");
+  PLUMB_ASSIGN(std::string name, parse_dotted_name());
+  test->test = find_test(name);
+  test->constant = program_->constant_string(std::move(name));
+  test->items.push_back(std::move(node));
+  const TokenKind kind = current().kind;
+  const bool literal = kind == TokenKind::kString || kind == TokenKind::kInteger ||
+                       kind == TokenKind::kFloat || at_operator("[") || at_operator("{");
+  const bool operand_name =
+      kind == TokenKind::kName && !at_name("else") && !at_name("or") && !at_name("and");
+  if (at_operator("(")) {
+    PLUMB_ASSIGN(test->arguments, parse_arguments());
+  } else if (literal || operand_name) {
+    if (at_name("is")) {
+      return fail("tests cannot be chained with 'is'");
+    }
+    PLUMB_ASSIGN(ExprPtr argument, parse_primary());
+    PLUMB_ASSIGN(argument, parse_postfix(std::move(argument)));
+    test->arguments = std::make_unique<CallArguments>();
+    test->arguments->positional.push_back(std::move(argument));
+  }
+  const int line = test->line;
+  PLUMB_ASSIGN(test, finish(std::move(test)));
+  if (!negated) {
+    return test;
+  }
+  ExprPtr inverse = make(ExprKind::kNot, line);
+  inverse->items.push_back(std::move(test));
+  return finish(std::move(inverse));
+}
+
+Result<ExprPtr> Parser::parse_call(ExprPtr node) {
+  ExprPtr call = make(ExprKind::kCall, current().line);
+  call->items.push_back(std::move(node));
+  PLUMB_ASSIGN(call->arguments, parse_arguments());
+  return finish(std::move(call));
+}
+
+Result<std::unique_ptr<CallArguments>> Parser::parse_arguments() {
+  auto out = std::make_unique<CallArguments>();
+  PLUMB_RETURN_IF_ERROR(expect_operator("("));
+  bool need_comma = false;
+  while (!at_operator(")")) {
+    if (need_comma) {
+      PLUMB_RETURN_IF_ERROR(expect_operator(","));
+      if (at_operator(")")) {
+        break;
+      }
+    }
+    PLUMB_RETURN_IF_ERROR(parse_argument(out.get()));
+    need_comma = true;
+  }
+  skip();
+  return out;
+}
+
+Status Parser::parse_argument(CallArguments* out) {
+  const Status misplaced = fail("invalid order of arguments in a call");
+  if (at_operator("*") || at_operator("**")) {
+    const bool single = at_operator("*");
+    if (out->spread_keywords != nullptr || (single && out->spread != nullptr)) {
+      return misplaced;
+    }
+    skip();
+    PLUMB_ASSIGN((single ? out->spread : out->spread_keywords), parse_expression());
+    return {};
+  }
+  if (current().kind == TokenKind::kName && look().kind == TokenKind::kOperator &&
+      look().text == "=") {
+    const std::string name = current().text;
+    for (const Keyword& keyword : out->keywords) {
+      if (keyword.name.str() == name) {
+        return fail("keyword argument '" + name + "' is repeated");
+      }
+    }
+    if (out->spread_keywords != nullptr) {
+      return misplaced;
+    }
+    skip();
+    skip();
+    PLUMB_ASSIGN(ExprPtr value, parse_expression());
+    out->keywords.push_back({program_->constant_string(name), std::move(value)});
+    return {};
+  }
+  if (out->spread != nullptr || out->spread_keywords != nullptr || !out->keywords.empty()) {
+    return misplaced;
+  }
+  PLUMB_ASSIGN(ExprPtr value, parse_expression());
+  out->positional.push_back(std::move(value));
+  return {};
+}
+
+}  // namespace plumb::jinja
