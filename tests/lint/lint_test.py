@@ -11,6 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LINT = os.path.join(HERE, "..", "..", "tools", "lint")
 sys.path.insert(0, LINT)
 
+import docs  # noqa: E402
 import forbidden  # noqa: E402
 import layers  # noqa: E402
 import shape  # noqa: E402
@@ -86,6 +87,15 @@ class Layers(Tree):
     def test_the_table_stands_bottom_up(self):
         self.write("cmake/layers.cmake", '  "a: b"\n  "b:"\n')
         self.assertEqual(len(layers.violations(self.root)), 1)
+
+
+class Docs(Tree):
+
+    def test_a_path_that_does_not_exist_is_found(self):
+        self.write("docs/a.md", "`cmake/layers.cmake` `src/gone.cc` [b](b.md) [c](a.md#x)\n"
+                   "`src/model/NAME.cc` [w](https://example.org/x)\n")
+        self.assertEqual(docs.violations(self.root), [
+            "docs/a.md:1: src/gone.cc does not exist", "docs/a.md:1: b.md does not exist"])
 
 
 class Shape(Tree):
