@@ -53,7 +53,7 @@ class BatchSink final : public EventSink {
   Status wait() {
     MutexLock lock(mutex_);
     while (num_running_ > 0) {
-      done_.wait(mutex_);
+      done_.wait(lock);
     }
     return status_;
   }
