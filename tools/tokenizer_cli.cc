@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// tokenizer_cli VOCABULARY.gguf [--pre NAME] [--parse-special] [--add-special] [--decode] < lines
+// tokenizer_cli VOCABULARY.gguf|TOKENIZER.json [--pre NAME] [--parse-special] [--add-special]
+// [--decode] < lines
 //
 // Reads one JSON string a line and prints the array of its token ids; with --decode reads arrays
 // of ids and prints strings. For tests that compare with other implementations.
-#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "support/gguf_vocab.h"
 #include "tokenizer/tokenizer.h"
@@ -46,6 +47,10 @@ Arguments parse(int argc, char** argv) {
 }
 
 plumb::Result<std::unique_ptr<plumb::Tokenizer>> load(const Arguments& arguments) {
+  if (arguments.path.ends_with(".json")) {
+    PLUMB_ASSIGN(const std::string text, plumb::read_file(arguments.path));
+    return plumb::Tokenizer::from_tokenizer_json(text);
+  }
   PLUMB_ASSIGN(plumb::Metadata metadata, plumb::read_gguf_vocab(arguments.path));
   if (!arguments.pre.empty()) {
     metadata.set("tokenizer.ggml.pre", arguments.pre);

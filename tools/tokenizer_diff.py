@@ -7,6 +7,7 @@
 CLI is the built tokenizer_cli. From the vocabulary and merges of the GGUF file the script builds a
 `tokenizers` pipeline with the splits of tokenizer_patterns.json (or, for SentencePiece files, with
 merges made from the scores), encodes the same strings with both and prints what differs.
+--through-json saves the pipeline as tokenizer.json, gives that to the CLI and matches special tokens.
 --pre NAME uses the vocabulary with the splits of that name; several names run one after another.
 Needs the packages gguf and tokenizers. Exit status 1 if any id differs.
 """
@@ -16,6 +17,7 @@ import pathlib
 import random
 import subprocess
 import sys
+import tempfile
 import unicodedata
 
 import gguf
@@ -157,12 +159,19 @@ def compare(arguments, vocabulary, pre):
     generator = Generator(arguments.seed, words, random.Random(1).sample(specials, min(60, len(specials))))
     texts = real[: arguments.count // 2]
     texts += [generator.text() for _ in range(arguments.count - len(texts))]
+    reference = build(vocabulary, pre)
     command = [arguments.cli, arguments.vocab] + (["--pre", pre] if vocabulary.model == "gpt2" else [])
+    if arguments.through_json:
+        controls = [t for t, k in zip(vocabulary.tokens, vocabulary.types) if k == CONTROL]
+        reference.add_special_tokens(controls)
+        path = pathlib.Path(tempfile.mkdtemp()) / "tokenizer.json"
+        reference.save(str(path))
+        command = [arguments.cli, str(path), "--parse-special"]
     lines = "\n".join(json.dumps(t) for t in texts) + "\n"
     out = subprocess.run(command, input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
-    reference = build(vocabulary, pre).encode_batch_fast(texts, add_special_tokens=False)
+    expected_ids = reference.encode_batch_fast(texts, add_special_tokens=False)
     different = 0
-    for text, line, expected in zip(texts, out, reference, strict=True):
+    for text, line, expected in zip(texts, out, expected_ids, strict=True):
         ids = json.loads(line)
         if ids != expected.ids:
             different += 1
@@ -170,7 +179,7 @@ def compare(arguments, vocabulary, pre):
                 at = next((i for i, (a, b) in enumerate(zip(ids, expected.ids)) if a != b), min(len(ids), len(expected.ids)))
                 name = lambda l: [vocabulary.tokens[i] for i in l[max(0, at - 2) : at + 5]]
                 print(f"  {text!r}\n   ours {name(ids)}\n   ref  {name(expected.ids)}")
-    tokens = sum(len(e.ids) for e in reference)
+    tokens = sum(len(e.ids) for e in expected_ids)
     print(f"{pathlib.Path(arguments.vocab).name} pre={pre}: {len(texts)} strings, {tokens} tokens, {different} differ", flush=True)
     return different
 
@@ -183,6 +192,7 @@ def main():
     parser.add_argument("--count", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=5)
+    parser.add_argument("--through-json", action="store_true")
     parser.add_argument("--text", nargs="*", default=[])
     arguments = parser.parse_args()
     vocabulary = Vocabulary(arguments.vocab)

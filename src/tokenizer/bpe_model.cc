@@ -35,6 +35,7 @@ BpeModel::BpeModel(const Vocab& vocab, const std::vector<MergePair>& merges,
     const TokenId token = tokens_[static_cast<std::size_t>(result)];
     if (token == kNoToken || vocab.type(token) != TokenType::kControl) {
       merges_.insert(left, right, {static_cast<std::int32_t>(i), result});
+      cutter_.learn(joined);
     }
   }
   byte_symbols_.assign(256, -1);
@@ -127,13 +128,26 @@ void BpeModel::encode_piece(std::string_view piece, MergeScratch* scratch,
       return;
     }
   }
-  fill_symbols(piece, &scratch->symbols);
+  bool after_unknown = false;
+  if (options_.byte_level) {
+    encode_part(piece, scratch, &after_unknown, out);
+    return;
+  }
+  for (std::size_t begin = 0; begin < piece.size();) {
+    const std::size_t end = cutter_.part_end(piece, begin);
+    encode_part(piece.substr(begin, end - begin), scratch, &after_unknown, out);
+    begin = end;
+  }
+}
+
+void BpeModel::encode_part(std::string_view part, MergeScratch* scratch, bool* after_unknown,
+                           std::vector<TokenId>* out) const {
+  fill_symbols(part, &scratch->symbols);
   merge_symbols(scratch, [this](const Symbol& left, const Symbol& right) {
     return left.id < 0 || right.id < 0 ? Merge{} : merges_.find(left.id, right.id);
   });
-  bool after_unknown = false;
   for (const Symbol& symbol : scratch->symbols) {
-    emit(piece, symbol, &after_unknown, out);
+    emit(part, symbol, after_unknown, out);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "tokenizer/merge_table.h"
 #include "tokenizer/symbol_merge.h"
 #include "tokenizer/vocab.h"
+#include "tokenizer/word_cutter.h"
 
 namespace plumb {
 
@@ -41,6 +42,8 @@ class BpeModel {
  private:
   std::int32_t add_symbol(std::string_view vocab_text);
   void fill_symbols(std::string_view piece, std::vector<Symbol>* symbols) const;
+  void encode_part(std::string_view part, MergeScratch* scratch, bool* after_unknown,
+                   std::vector<TokenId>* out) const;
   void emit(std::string_view piece, const Symbol& symbol, bool* after_unknown,
             std::vector<TokenId>* out) const;
 
@@ -49,6 +52,7 @@ class BpeModel {
   std::vector<TokenId> tokens_;      // by symbol; kNoToken = none
   std::vector<bool> is_text_token_;  // by symbol: a token that is not control or unknown
   MergeTable merges_;
+  WordCutter cutter_;                       // for symbols that are characters
   std::vector<std::int32_t> byte_symbols_;  // 256: symbol of a byte (or ASCII character), or -1
   std::vector<TokenId> byte_tokens_;        // 256 if byte_fallback
 };

@@ -50,6 +50,14 @@ Result<Charsmap> Charsmap::create(std::string_view bytes) {
 }
 
 Charsmap::Match Charsmap::longest_match(std::string_view text) const {
+  return match(text, true);
+}
+
+Charsmap::Match Charsmap::shortest_match(std::string_view text) const {
+  return match(text, false);
+}
+
+Charsmap::Match Charsmap::match(std::string_view text, bool longest) const {
   Match best;
   if (units_.empty()) {
     return best;
@@ -70,6 +78,9 @@ Charsmap::Match Charsmap::longest_match(std::string_view text) const {
     if (begin < replacements_.size()) {
       const std::string_view rest = std::string_view(replacements_).substr(begin);
       best = {i + 1, rest.substr(0, rest.find('\0'))};
+      if (!longest) {
+        break;
+      }
     }
   }
   return best;

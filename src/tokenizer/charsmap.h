@@ -28,9 +28,14 @@ class Charsmap {
   /// The longest entry that is a prefix of the text.
   Match longest_match(std::string_view text) const;
 
+  /// The shortest one.
+  Match shortest_match(std::string_view text) const;
+
   bool empty() const { return units_.empty(); }
 
  private:
+  Match match(std::string_view text, bool longest) const;
+
   std::vector<std::uint32_t> units_;
   std::string replacements_;
 };

@@ -9,42 +9,20 @@
 namespace plumb {
 namespace {
 
-constexpr std::string_view kSpace = "\xE2\x96\x81";
-
 bool takes_part(TokenType type) {
   return type == TokenType::kNormal || type == TokenType::kUserDefined ||
          type == TokenType::kUnused;
 }
 
-// Position after `from` of a U+2581 that follows another character; size() if none.
-std::size_t next_word(std::string_view text, std::size_t from) {
-  const auto is_mark = [&](std::size_t at) { return text.substr(at, kSpace.size()) == kSpace; };
-  std::size_t at = text.find(kSpace, from + 1);
-  while (at != std::string_view::npos) {
-    if (at < kSpace.size() || !is_mark(at - kSpace.size())) {
-      return at;
-    }
-    at = text.find(kSpace, at + kSpace.size());
-  }
-  return text.size();
-}
-
 }  // namespace
 
 SpmModel::SpmModel(const Vocab& vocab, TokenId unknown)
-    : vocab_(vocab),
-      unknown_(unknown),
-      byte_tokens_(vocab.byte_tokens()),
-      joins_words_(256, false) {
+    : vocab_(vocab), unknown_(unknown), byte_tokens_(vocab.byte_tokens()) {
   std::vector<float> scores;
   for (TokenId id = 0; id < vocab.size(); ++id) {
     scores.push_back(vocab.score(id));
-    const std::string_view text = vocab.text(id);
-    for (std::size_t at = 0; takes_part(vocab.type(id)) && at < text.size();) {
-      at = next_word(text, at);
-      if (at < text.size()) {
-        joins_words_[static_cast<unsigned char>(text[at - 1])] = true;
-      }
+    if (takes_part(vocab.type(id))) {
+      cutter_.learn(vocab.text(id));
     }
   }
   std::vector<float> levels = scores;
@@ -96,18 +74,10 @@ void SpmModel::encode_piece(std::string_view piece, MergeScratch* scratch,
   }
 }
 
-std::size_t SpmModel::word_end(std::string_view text, std::size_t begin) const {
-  std::size_t end = next_word(text, begin);
-  while (end < text.size() && joins_words_[static_cast<unsigned char>(text[end - 1])]) {
-    end = next_word(text, end);
-  }
-  return end;
-}
-
 void SpmModel::encode(std::string_view text, MergeScratch* scratch,
                       std::vector<TokenId>* out) const {
   for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = word_end(text, begin);
+    const std::size_t end = cutter_.part_end(text, begin);
     encode_piece(text.substr(begin, end - begin), scratch, out);
     begin = end;
   }

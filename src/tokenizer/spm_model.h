@@ -6,6 +6,7 @@
 
 #include "tokenizer/symbol_merge.h"
 #include "tokenizer/vocab.h"
+#include "tokenizer/word_cutter.h"
 
 namespace plumb {
 
@@ -23,7 +24,6 @@ class SpmModel {
 
  private:
   TokenId find(std::string_view text) const;
-  std::size_t word_end(std::string_view text, std::size_t begin) const;
   void encode_piece(std::string_view piece, MergeScratch* scratch, std::vector<TokenId>* out) const;
   void emit(std::string_view text, TokenId token, std::vector<TokenId>* out) const;
 
@@ -31,9 +31,7 @@ class SpmModel {
   TokenId unknown_;
   std::vector<std::int32_t> ranks_;   // by token: position of its score among all, best first
   std::vector<TokenId> byte_tokens_;  // 256
-  // By last byte of a character: some token has U+2581 after such a character. Before all other
-  // U+2581 the text can be cut, since no merge crosses the cut.
-  std::vector<bool> joins_words_;
+  WordCutter cutter_;
 };
 
 }  // namespace plumb

@@ -51,16 +51,16 @@ void append_with_marked_spaces(std::string_view text, std::string* out) {
   }
 }
 
-void ByteBpeTextModel::encode(std::string_view text, bool /*is_first*/, EncodeScratch* scratch,
-                              std::vector<TokenId>* out) const {
+void ByteBpeTextModel::encode(std::string_view text, const FragmentContext& /*context*/,
+                              EncodeScratch* scratch, std::vector<TokenId>* out) const {
   splits_.split(text, &scratch->split);
   for (const std::string_view piece : scratch->split.pieces) {
     model_.encode_piece(piece, &scratch->merge, out);
   }
 }
 
-void SpmTextModel::encode(std::string_view text, bool /*is_first*/, EncodeScratch* scratch,
-                          std::vector<TokenId>* out) const {
+void SpmTextModel::encode(std::string_view text, const FragmentContext& /*context*/,
+                          EncodeScratch* scratch, std::vector<TokenId>* out) const {
   scratch->text.clear();
   if (add_space_prefix_) {
     scratch->text.append(kMark);
@@ -69,8 +69,8 @@ void SpmTextModel::encode(std::string_view text, bool /*is_first*/, EncodeScratc
   model_.encode(scratch->text, &scratch->merge, out);
 }
 
-void LineBpeTextModel::encode(std::string_view text, bool /*is_first*/, EncodeScratch* scratch,
-                              std::vector<TokenId>* out) const {
+void LineBpeTextModel::encode(std::string_view text, const FragmentContext& /*context*/,
+                              EncodeScratch* scratch, std::vector<TokenId>* out) const {
   scratch->text.clear();
   append_with_marked_spaces(text, &scratch->text);
   splits_.split(scratch->text, &scratch->split);
@@ -84,8 +84,8 @@ void LineBpeTextModel::encode(std::string_view text, bool /*is_first*/, EncodeSc
   }
 }
 
-void UnigramTextModel::encode(std::string_view text, bool /*is_first*/, EncodeScratch* scratch,
-                              std::vector<TokenId>* out) const {
+void UnigramTextModel::encode(std::string_view text, const FragmentContext& /*context*/,
+                              EncodeScratch* scratch, std::vector<TokenId>* out) const {
   scratch->text.clear();
   SpaceMarker marker(spaces_, &scratch->text);
   while (!text.empty()) {

@@ -8,6 +8,7 @@
 
 #include "tokenizer/bpe_model.h"
 #include "tokenizer/charsmap.h"
+#include "tokenizer/json_pre_tokenizer.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/spm_model.h"
 #include "tokenizer/unigram_model.h"
@@ -18,7 +19,14 @@ namespace plumb {
 struct EncodeScratch {
   SplitScratch split;
   MergeScratch merge;
+  PieceList pieces;
   std::string text;
+};
+
+/// What a model knows about the place of a fragment.
+struct FragmentContext {
+  bool is_first = false;       ///< the input begins with it
+  bool allow_special = false;  ///< special tokens may be matched in its normalised text
 };
 
 /// Turns text without special tokens into ids. Thread: any (immutable).
@@ -29,9 +37,8 @@ class TextModel {
   TextModel& operator=(const TextModel&) = delete;
   virtual ~TextModel() = default;
 
-  /// Appends the ids of one fragment. is_first: the input begins with it.
-  /// Requires text is valid UTF-8 and not empty.
-  virtual void encode(std::string_view text, bool is_first, EncodeScratch* scratch,
+  /// Appends the ids of one fragment. Requires text is valid UTF-8 and not empty.
+  virtual void encode(std::string_view text, const FragmentContext& context, EncodeScratch* scratch,
                       std::vector<TokenId>* out) const = 0;
 };
 
@@ -41,7 +48,7 @@ class ByteBpeTextModel final : public TextModel {
   ByteBpeTextModel(PreTokenizer splits, BpeModel model)
       : splits_(std::move(splits)), model_(std::move(model)) {}
 
-  void encode(std::string_view text, bool is_first, EncodeScratch* scratch,
+  void encode(std::string_view text, const FragmentContext& context, EncodeScratch* scratch,
               std::vector<TokenId>* out) const override;
 
  private:
@@ -55,7 +62,7 @@ class SpmTextModel final : public TextModel {
   SpmTextModel(SpmModel model, bool add_space_prefix)
       : model_(std::move(model)), add_space_prefix_(add_space_prefix) {}
 
-  void encode(std::string_view text, bool is_first, EncodeScratch* scratch,
+  void encode(std::string_view text, const FragmentContext& context, EncodeScratch* scratch,
               std::vector<TokenId>* out) const override;
 
  private:
@@ -70,7 +77,7 @@ class LineBpeTextModel final : public TextModel {
   LineBpeTextModel(PreTokenizer splits, BpeModel model)
       : splits_(std::move(splits)), model_(std::move(model)) {}
 
-  void encode(std::string_view text, bool is_first, EncodeScratch* scratch,
+  void encode(std::string_view text, const FragmentContext& context, EncodeScratch* scratch,
               std::vector<TokenId>* out) const override;
 
  private:
@@ -89,7 +96,7 @@ class UnigramTextModel final : public TextModel {
   UnigramTextModel(UnigramModel model, Charsmap charsmap, Spaces spaces)
       : model_(std::move(model)), charsmap_(std::move(charsmap)), spaces_(spaces) {}
 
-  void encode(std::string_view text, bool is_first, EncodeScratch* scratch,
+  void encode(std::string_view text, const FragmentContext& context, EncodeScratch* scratch,
               std::vector<TokenId>* out) const override;
 
  private:

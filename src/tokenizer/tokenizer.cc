@@ -15,14 +15,24 @@ namespace {
 // Positions inside one fragment are 32-bit numbers.
 constexpr std::size_t kMaxFragment = std::size_t{1} << 30;
 
-void encode_fragment(const TextModel& model, std::string_view text, bool is_first,
+void encode_fragment(const TextModel& model, std::string_view text, FragmentContext context,
                      EncodeScratch* scratch, std::vector<TokenId>* out) {
   while (!text.empty()) {
     const std::size_t len = complete_utf8_len(text.substr(0, kMaxFragment));
-    model.encode(text.substr(0, len), is_first, scratch, out);
+    model.encode(text.substr(0, len), context, scratch, out);
     text.remove_prefix(len);
-    is_first = false;
+    context.is_first = false;
   }
+}
+
+// Whether a model that matches special tokens after normalisation, where data and template can no
+// longer be told apart, may do so in bytes [begin, end).
+bool is_free_of_special_data(const FragmentSplitter& splitter, std::string_view text,
+                             std::span<const ByteRange> data, std::size_t begin, std::size_t end) {
+  return std::none_of(data.begin(), data.end(), [&](const ByteRange& range) {
+    return range.begin < end && range.end > begin &&
+           splitter.has_special(text.substr(range.begin, range.end - range.begin));
+  });
 }
 
 }  // namespace
@@ -45,10 +55,13 @@ std::vector<TokenId> Tokenizer::encode_text(std::string_view text, bool add_spec
   for (const Fragment& fragment : fragments) {
     if (fragment.token != kNoToken) {
       ids.push_back(fragment.token);
-    } else {
-      const bool is_first = fragment.text.data() == text.data();
-      encode_fragment(*parts_->model, fragment.text, is_first, &scratch, &ids);
+      continue;
     }
+    const auto begin = static_cast<std::size_t>(fragment.text.data() - text.data());
+    const std::size_t end = begin + fragment.text.size();
+    const bool allow_special = parse_special && parts_->model_matches_special &&
+                               is_free_of_special_data(*parts_->splitter, text, data, begin, end);
+    encode_fragment(*parts_->model, fragment.text, {begin == 0, allow_special}, &scratch, &ids);
   }
   if (add_special) {
     ids.insert(ids.end(), parts_->suffix.begin(), parts_->suffix.end());

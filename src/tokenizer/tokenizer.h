@@ -55,6 +55,13 @@ class Tokenizer {
   static Result<std::unique_ptr<Tokenizer>> from_metadata(
       const Metadata& metadata, const std::vector<TokenId>& extra_end_of_generation = {});
 
+  /// From a tokenizer.json and, where the checkpoint has them, the texts of
+  /// tokenizer_config.json and generation_config.json (else empty).
+  /// Errors: kInvalidArgument for malformed files, kUnsupported for a component that is not known.
+  static Result<std::unique_ptr<Tokenizer>> from_tokenizer_json(
+      std::string_view tokenizer_json, std::string_view tokenizer_config_json = {},
+      std::string_view generation_config_json = {});
+
   explicit Tokenizer(TokenizerParts parts);
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;

@@ -12,14 +12,17 @@ constexpr double kUnknownPenalty = 10.0;
 
 }  // namespace
 
-UnigramModel::UnigramModel(const Vocab& vocab, TokenId unknown, bool byte_fallback)
+UnigramModel::UnigramModel(const Vocab& vocab, TokenId unknown, bool byte_fallback,
+                           const std::vector<double>& exact_scores)
     : unknown_(unknown) {
   std::vector<std::string_view> patterns;
   double lowest = 0;
   bool any_normal = false;
   for (TokenId id = 0; id < vocab.size(); ++id) {
     const TokenType type = vocab.type(id);
-    const double score = static_cast<double>(vocab.score(id));
+    const auto at = static_cast<std::size_t>(id);
+    const double score =
+        at < exact_scores.size() ? exact_scores[at] : static_cast<double>(vocab.score(id));
     if (type == TokenType::kNormal) {
       lowest = any_normal ? std::min(lowest, score) : score;
       any_normal = true;

@@ -16,7 +16,10 @@ namespace plumb {
 class UnigramModel {
  public:
   /// byte_fallback: an unknown stretch becomes its <0xNN> tokens if all exist.
-  UnigramModel(const Vocab& vocab, TokenId unknown, bool byte_fallback);
+  /// exact_scores: by token, where the file has more digits than the vocabulary keeps; may be
+  /// shorter.
+  UnigramModel(const Vocab& vocab, TokenId unknown, bool byte_fallback,
+               const std::vector<double>& exact_scores = {});
 
   /// Cost: O(bytes * longest token). Requires text is valid UTF-8.
   void encode(std::string_view text, std::vector<TokenId>* out) const;

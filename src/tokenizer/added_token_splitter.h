@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/aho_corasick.h"
+#include "tokenizer/fragment.h"
+
+namespace plumb {
+
+/// An entry of `added_tokens` in a tokenizer.json.
+struct AddedToken {
+  TokenId id = kNoToken;
+  std::string content;
+  bool special = false;      ///< a control token
+  bool lstrip = false;       ///< eats white space before it
+  bool rstrip = false;       ///< eats white space after it
+  bool single_word = false;  ///< counts only between characters that are no word characters
+  bool normalized = false;   ///< matched in the normalised text
+};
+
+/// Cuts text at added tokens by the rule of the `tokenizers` package: the leftmost match, of
+/// several the longest; a match that may not count is passed over as a whole.
+/// Thread: any (immutable). Cost: O(bytes * longest token).
+class AddedTokenSplitter final : public FragmentSplitter {
+ public:
+  explicit AddedTokenSplitter(std::vector<AddedToken> tokens);
+
+  void split(std::string_view text, const SpecialPolicy& policy,
+             std::vector<Fragment>* out) const override;
+
+  bool has_special(std::string_view text) const override;
+
+  bool empty() const { return automaton_.empty(); }
+
+ private:
+  const AddedToken* longest_at(std::string_view text, std::size_t begin) const;
+
+  std::vector<AddedToken> tokens_;
+  AhoCorasick automaton_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/json_text_model.h"
+
+namespace plumb {
+
+void JsonTextModel::encode_piece(std::string_view piece, EncodeScratch* scratch,
+                                 std::vector<TokenId>* out) const {
+  if (const auto* bpe = std::get_if<BpeModel>(&model_)) {
+    bpe->encode_piece(piece, &scratch->merge, out);
+  } else {
+    std::get<UnigramModel>(model_).encode(piece, out);
+  }
+}
+
+void JsonTextModel::encode(std::string_view text, const FragmentContext& context,
+                           EncodeScratch* scratch, std::vector<TokenId>* out) const {
+  PieceList& list = scratch->pieces;
+  if (!normalizer_.empty()) {
+    scratch->text.assign(text);
+    normalizer_.apply(&scratch->text, &list.regex);
+    text = scratch->text;
+  }
+  std::vector<Fragment> fragments;
+  splitter_.split(text, {.parse_special = context.allow_special}, &fragments);
+  for (std::size_t i = 0; i < fragments.size(); ++i) {
+    if (fragments[i].token != kNoToken) {
+      out->push_back(fragments[i].token);
+      continue;
+    }
+    pre_tokenizer_.split(fragments[i].text, context.is_first && i == 0, &list);
+    for (const std::string_view piece : list.pieces) {
+      encode_piece(piece, scratch, out);
+    }
+  }
+}
+
+}  // namespace plumb
