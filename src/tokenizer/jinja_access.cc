@@ -292,19 +292,12 @@ Result<Value> slice(Interpreter& in, const Value& value, const Value& start, con
   std::int64_t length = 0;
   const bool sequence = value.is_string() || value.is(Kind::kList) || value.is(Kind::kTuple) ||
                         value.is(Kind::kRange);
+  // Unlike other subscripts, a slice that does not work raises.
   if (!sequence) {
-    return in.undefined_attribute(value, Value::none());
+    return raise("'" + std::string(type_name(value)) + "' object cannot be sliced");
   }
   length_of(value, &length);
-  const auto resolved = resolve_slice(length, start, stop, step);
-  if (!resolved.ok()) {
-    // Parts of the wrong type give undefined, as any failing subscript does; a zero step raises.
-    std::int64_t step_by = 1;
-    const bool zero_step = to_index(step, &step_by) && step_by == 0;
-    return zero_step ? Result<Value>(resolved.status())
-                     : Result<Value>(in.undefined_attribute(value, Value::none()));
-  }
-  const SliceRange range = resolved.value();
+  PLUMB_ASSIGN(const SliceRange range, resolve_slice(length, start, stop, step));
   if (value.is_string()) {
     in.heap().charge_steps(value.size / 256);
     return slice_string(value, range, in.heap());

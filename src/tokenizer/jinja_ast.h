@@ -116,6 +116,8 @@ struct Stmt {
   std::vector<Branch> branches;  ///< if, elif
   std::vector<Param> params;     ///< macro, call; with: names and values
   std::vector<ExprPtr> targets;  ///< with
+  std::vector<int> locals;       ///< names undefined at the start of the body, see find_locals
+  std::vector<int> else_locals;  ///< the same for the else of a for
   bool recursive = false;
   bool uses_caller = false;
   bool uses_varargs = false;
@@ -128,6 +130,7 @@ struct Stmt {
 /// Thread     any; nothing changes after parsing.
 struct Program {
   Body body;
+  std::vector<int> locals;         ///< names undefined at the start
   std::vector<std::string> names;  ///< by id
   std::unordered_map<std::string, int> name_ids;
   std::vector<std::unique_ptr<StrBuf>> texts;
@@ -147,6 +150,9 @@ Result<std::unique_ptr<Program>> parse_program(std::string_view source);
 /// Checks that need the whole tree: unknown filters and tests outside if branches, break and
 /// continue outside loops, assignments to `loop`, use of caller, varargs and kwargs in macros.
 Status check_program(Program* program);
+
+/// Finds the names that each block makes local before it assigns them.
+void find_locals(Program* program);
 
 /// Calls visit(expr) for every expression below, parents first.
 template <class Visit>

@@ -212,7 +212,7 @@ Result<Value> LoopObj::attribute(std::string_view name, Heap& heap, bool* found)
 
 Status Interpreter::run(std::vector<Value> variables) {
   variables_ = std::move(variables);
-  top_ = new_scope(nullptr);
+  top_ = new_scope(nullptr, &program_.locals);
   scope_ = top_;
   PLUMB_ASSIGN(const Flow flow, run_body(program_.body));
   static_cast<void>(flow);
@@ -289,6 +289,15 @@ Status Interpreter::output(const Value& value) {
   return check_budget();
 }
 
+Status Interpreter::output_text(const Value& value) {
+  if (!value.is_string()) {
+    return raise("a filter or call block must give a string, not '" +
+                 std::string(type_name(value)) + "'");
+  }
+  out_->append(value);
+  return check_budget();
+}
+
 Result<Flow> Interpreter::run_if(const Stmt& stmt) {
   for (const Branch& branch : stmt.branches) {
     PLUMB_ASSIGN(const Value test, eval(*branch.test));
@@ -349,7 +358,7 @@ Result<Value> Interpreter::apply_chain(const Expr& chain, const Value& text) {
 
 Result<Flow> Interpreter::run_capturing(const Stmt& stmt) {
   Value text;
-  Scope* inner = new_scope(scope_);
+  Scope* inner = new_scope(scope_, &stmt.locals);
   PLUMB_ASSIGN(const Flow flow, capture(stmt.body, inner, &text));
   if (flow != Flow::kNext) {
     return flow;
@@ -360,7 +369,7 @@ Result<Flow> Interpreter::run_capturing(const Stmt& stmt) {
     PLUMB_ASSIGN(text, apply_chain(*stmt.expr, text));
   }
   if (stmt.kind == StmtKind::kFilterBlock) {
-    PLUMB_RETURN_IF_ERROR(output(text));
+    PLUMB_RETURN_IF_ERROR(output_text(text));
   } else {
     if (autoescape_ && text.is_string()) {
       text.markup = true;
@@ -371,7 +380,7 @@ Result<Flow> Interpreter::run_capturing(const Stmt& stmt) {
 }
 
 Result<Flow> Interpreter::run_with(const Stmt& stmt) {
-  Scope* inner = new_scope(scope_);
+  Scope* inner = new_scope(scope_, &stmt.locals);
   bool escapes = autoescape_;
   if (stmt.expr != nullptr) {
     PLUMB_ASSIGN(const Value on, eval(*stmt.expr));
@@ -388,7 +397,7 @@ Result<Flow> Interpreter::run_with(const Stmt& stmt) {
 
 Status Interpreter::run_scoped(const Stmt& stmt) {
   const bool sees_all = stmt.kind == StmtKind::kGeneration || stmt.recursive;
-  const Restore<Scope*> restore(&scope_, new_scope(sees_all ? scope_ : top_));
+  const Restore<Scope*> restore(&scope_, new_scope(sees_all ? scope_ : top_, &stmt.locals));
   const auto begin = static_cast<std::int64_t>(root_.size());
   PLUMB_ASSIGN(const Flow flow, run_body(stmt.body));
   static_cast<void>(flow);
@@ -450,6 +459,7 @@ Result<Flow> Interpreter::run_loop(LoopObj* loop, const Stmt& stmt, Scope* outer
     } else {
       inner->variables.clear();
     }
+    hide(stmt.locals, inner);
     inner->set(loop_id, Value::object(Kind::kLoop, loop));
     PLUMB_RETURN_IF_ERROR(assign(*stmt.target, loop->current, inner));
     const Restore<Scope*> restore(&scope_, inner);
@@ -462,7 +472,7 @@ Result<Flow> Interpreter::run_loop(LoopObj* loop, const Stmt& stmt, Scope* outer
   if (completed || stmt.else_body.empty()) {
     return Flow::kNext;
   }
-  const Restore<Scope*> restore(&scope_, new_scope(outer));
+  const Restore<Scope*> restore(&scope_, new_scope(outer, &stmt.else_locals));
   return run_body(stmt.else_body);
 }
 
@@ -481,7 +491,7 @@ Value Interpreter::make_macro(const Stmt& stmt, bool anonymous) {
 Status Interpreter::run_call_block(const Stmt& stmt) {
   const Value caller = make_macro(stmt, true);
   PLUMB_ASSIGN(const Value text, eval_call(*stmt.expr, &caller));
-  return output(text);
+  return output_text(text);
 }
 
 std::string macro_text(const MacroObj& macro) {
@@ -490,7 +500,7 @@ std::string macro_text(const MacroObj& macro) {
 }
 
 Result<Value> Interpreter::call_macro(const MacroObj& macro, Args args) {
-  Scope* inner = new_scope(macro.scope);
+  Scope* inner = new_scope(macro.scope, &macro.node->locals);
   {
     const Restore<Scope*> restore(&scope_, inner);
     PLUMB_RETURN_IF_ERROR(bind_macro(macro, &args, inner));

@@ -84,10 +84,19 @@ Status Interpreter::check_budget() const {
                                         : "template needs more memory than allowed"};
 }
 
-Scope* Interpreter::new_scope(Scope* parent) {
+Scope* Interpreter::new_scope(Scope* parent, const std::vector<int>* locals) {
   auto* scope = heap_.make<Scope>();
   scope->parent = parent;
+  if (locals != nullptr) {
+    hide(*locals, scope);
+  }
   return scope;
+}
+
+void Interpreter::hide(const std::vector<int>& locals, Scope* scope) const {
+  for (const int name_id : locals) {
+    scope->variables.emplace_back(name_id, Value());
+  }
 }
 
 Value Interpreter::undefined_name(const Value& name) const {

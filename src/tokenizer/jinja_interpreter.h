@@ -157,7 +157,7 @@ class Interpreter {
 
   /// Evaluates in another scope.
   Result<Value> eval_in(const Expr& expr, Scope* scope);
-  Scope* new_scope(Scope* parent);
+  Scope* new_scope(Scope* parent, const std::vector<int>* locals = nullptr);
   /// An undefined value that names what is missing.
   Value undefined_name(const Value& name) const;
   Value undefined_attribute(const Value& object, const Value& name) const;
@@ -197,6 +197,8 @@ class Interpreter {
   Status run_call_block(const Stmt& stmt);
   Status run_scoped(const Stmt& stmt);
   Status output(const Value& value);
+  Status output_text(const Value& value);
+  void hide(const std::vector<int>& locals, Scope* scope) const;
   Value make_macro(const Stmt& stmt, bool anonymous);
   Result<Flow> capture(const Body& body, Scope* scope, Value* text);
   Result<Value> apply_chain(const Expr& chain, const Value& text);

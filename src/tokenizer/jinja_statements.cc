@@ -56,6 +56,7 @@ Result<std::unique_ptr<Program>> parse_program(std::string_view source) {
   Parser parser(std::move(tokens), program.get());
   PLUMB_ASSIGN(program->body, parser.parse_template());
   PLUMB_RETURN_IF_ERROR(check_program(program.get()));
+  find_locals(program.get());
   return program;
 }
 
