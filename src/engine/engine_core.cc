@@ -206,6 +206,12 @@ void EngineCore::start(Sequence& seq, Clock::TimePoint now) {
       std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.peek.num_tokens));
   seq.num_computed = cache_->attach(seq.request.cache_namespace, planned, &seq.blocks);
   PLUMB_CHECK(seq.num_computed == seq.peek.num_tokens, "a planned prefix is not cached any more");
+  const auto most_tokens = static_cast<std::size_t>(seq.prompt_len + seq.max_output);
+  seq.tokens.reserve(most_tokens);  // so that decoding allocates nothing
+  const auto most_blocks = static_cast<std::size_t>(
+      num_blocks_for(seq.prompt_len + seq.max_output, cache_->block_size()));
+  seq.blocks.table.reserve(most_blocks);
+  seq.blocks.owned.reserve(most_blocks);
   ++step_.num_admitted;
   if (!seq.was_started) {
     forget_unstarted(seq);

@@ -41,7 +41,9 @@ struct Count {
   std::int64_t num_tokens = 0;
   std::int64_t num_new_blocks = 0;
   std::int64_t num_available = 0;
-  std::size_t hint = 0;
+  std::size_t hint = 0;  ///< index of the snapshot found last
+  std::size_t last = 0;  ///< of the pick before
+  bool is_ascending = true;
 };
 
 Status check_leavers(const Plan& plan, const PlannerState& state, Count* count) {
@@ -90,18 +92,13 @@ Status check_pick(const Pick& pick, const Plan& plan, const PlannerState& state,
   return {};
 }
 
-Status check_once(const Plan& plan) {
-  std::vector<SeqId> picked;
-  picked.reserve(plan.picks.size());
-  for (const Pick& pick : plan.picks) {
-    picked.push_back(pick.seq);
-  }
-  std::sort(picked.begin(), picked.end());
-  if (std::adjacent_find(picked.begin(), picked.end()) != picked.end()) {
-    return bad("a sequence is picked twice");
-  }
+bool is_picked(std::span<const Pick> picks, SeqId id) {
+  return std::any_of(picks.begin(), picks.end(), [id](const Pick& p) { return p.seq == id; });
+}
+
+Status check_admits(const Plan& plan) {
   for (const SeqId id : plan.admits) {
-    if (!std::binary_search(picked.begin(), picked.end(), id)) {
+    if (!is_picked(plan.picks, id)) {
       return bad("sequence " + to_text(id) + " is admitted and not picked");
     }
   }
@@ -126,8 +123,14 @@ Status validate(const Plan& plan, const PlannerState& state, const StepLimits& l
   Count count;
   count.num_available = state.num_free_blocks + state.num_evictable_blocks;
   PLUMB_RETURN_IF_ERROR(check_leavers(plan, state, &count));
-  for (const Pick& pick : plan.picks) {
-    PLUMB_RETURN_IF_ERROR(check_pick(pick, plan, state, limits, &count));
+  for (std::size_t i = 0; i < plan.picks.size(); ++i) {
+    PLUMB_RETURN_IF_ERROR(check_pick(plan.picks[i], plan, state, limits, &count));
+    // As long as picks follow the order of the snapshots, none can come twice.
+    count.is_ascending = count.is_ascending && (i == 0 || count.hint > count.last);
+    count.last = count.hint;
+    if (!count.is_ascending && is_picked(std::span(plan.picks).first(i), plan.picks[i].seq)) {
+      return bad("sequence " + to_text(plan.picks[i].seq) + " is picked twice");
+    }
   }
   if (count.num_running + std::ssize(plan.admits) > limits.max_num_seqs ||
       count.num_tokens > limits.max_step_tokens()) {
@@ -138,7 +141,7 @@ Status validate(const Plan& plan, const PlannerState& state, const StepLimits& l
                std::to_string(plan.num_new_blocks) + ", available are " +
                std::to_string(count.num_available));
   }
-  return check_once(plan);
+  return check_admits(plan);
 }
 
 std::string to_text(const Plan& plan) {

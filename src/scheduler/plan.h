@@ -34,7 +34,7 @@ struct PlannerState {
   std::span<const SeqSnapshot> running = {};    ///< in the policy's order
   std::span<const SeqSnapshot> waiting = {};    ///< the first of the queue, in the policy's order
   std::span<const SeqDeadline> deadlines = {};  ///< the earliest, earliest first
-  std::int64_t num_blocks = 0;             ///< of the pool
+  std::int64_t num_blocks = 0;                  ///< of the pool
   std::int64_t num_free_blocks = 0;
   std::int64_t num_evictable_blocks = 0;
   std::int64_t hold_blocks = 0;  ///< nothing is admitted while fewer are free or evictable

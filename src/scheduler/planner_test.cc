@@ -268,6 +268,14 @@ TEST(ValidatePlan, refuses_what_the_state_does_not_allow) {
   EXPECT_FALSE(validate(plan, scene.state, kSmall).ok());  // wrong number of blocks
   plan.num_new_blocks = 1;
   EXPECT_TRUE(validate(plan, scene.state, kSmall).ok());
+  plan.picks.push_back({SeqId{1}, 1});
+  plan.num_new_blocks = 2;
+  EXPECT_FALSE(validate(plan, scene.state, kSmall).ok());  // twice
+  plan.picks.pop_back();
+  plan.num_new_blocks = 1;
+  plan.admits = {SeqId{5}};
+  EXPECT_FALSE(validate(plan, scene.state, kSmall).ok());  // admitted and not picked
+  plan.admits.clear();
   plan.ended = {{SeqId{1}, Code::kCancelled}};
   EXPECT_FALSE(validate(plan, scene.state, kSmall).ok());  // ended and picked
 }

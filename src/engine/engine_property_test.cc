@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <random>
+
+#include "engine_test_scene.h"
+
+namespace plumb {
+namespace {
+
+using Tokens = std::vector<TokenId>;
+
+// One request of a schedule and what became of it.
+struct Case {
+  Request request;
+  int arrival = 0;    ///< step
+  int abort_at = -1;  ///< step
+  SeqId id{};
+  std::unique_ptr<RecordingSink> sink;
+  bool was_accepted = false;
+};
+
+// A random engine with random requests.
+class Schedule {
+ public:
+  explicit Schedule(unsigned seed) : random_(seed) {
+    model_.block_size = 1 + below(6);
+    options_.max_num_seqs = 1 + below(6);
+    options_.chunk_tokens = 1 + below(40);
+    options_.merge_tokens = 1 + below(6);
+    options_.max_partial_prefills = 1 + below(3);
+    options_.min_context = 1;
+    options_.prefix_cache = below(5) != 0;
+    options_.evict_policy = static_cast<EvictStrategy>(below(kNumEvictStrategies));
+    options_.schedule_policy = below(2) == 0 ? ScheduleOrder::kFcfs : ScheduleOrder::kPriority;
+    options_.kv_conservativeness = below(4) == 0 ? 0.3 : 0.0;
+    options_.max_queued_requests = 1000;
+    const std::int64_t num_tokens = 40 + below(60);
+    options_.kv_cache_bytes = num_tokens * 32;
+    for (Tokens& stem : stems_) {
+      stem = random_tokens(5 + below(40));
+    }
+    for (std::int64_t n = 4 + below(14); n > 0; --n) {
+      cases_.push_back(random_case());
+    }
+  }
+
+  void run() {
+    EngineScene scene(options_, model_);
+    for (int step = 0; step < 5'000; ++step) {
+      for (Case& c : cases_) {
+        if (c.arrival == step) {
+          const Result<SeqId> id = scene.engine->submit(c.request, *c.sink);
+          c.was_accepted = id.ok();
+          c.id = id.ok() ? id.value() : SeqId{};
+        }
+        if (c.abort_at == step && c.was_accepted) {
+          scene.engine->abort(c.id);
+        }
+      }
+      const bool had_work = scene.engine->step();
+      ASSERT_EQ(scene.engine->check_invariants().message(), "");
+      if (!had_work && step > kLastArrival) {
+        break;
+      }
+    }
+    scene.expect_idle_and_whole();
+    stats = scene.engine->stats();
+    for (const Case& c : cases_) {
+      if (c.was_accepted) {
+        expect_as_alone(c);
+      }
+    }
+  }
+
+  EngineStats stats;
+  int num_aborted = 0;
+  int num_compared = 0;
+
+ private:
+  static constexpr int kLastArrival = 60;
+
+  std::int64_t below(std::int64_t limit) { return static_cast<std::int64_t>(random_()) % limit; }
+
+  Tokens random_tokens(std::int64_t count) {
+    Tokens tokens;
+    for (std::int64_t i = 0; i < count; ++i) {
+      tokens.push_back(static_cast<TokenId>(below(50)));
+    }
+    return tokens;
+  }
+
+  Case random_case() {
+    Case c;
+    Tokens prompt;
+    if (below(3) != 0) {
+      const Tokens& stem = stems_[static_cast<std::size_t>(below(2))];
+      prompt.assign(stem.begin(), stem.begin() + 1 + below(std::ssize(stem)));
+    }
+    const Tokens rest = random_tokens(prompt.empty() ? 1 + below(30) : below(12));
+    prompt.insert(prompt.end(), rest.begin(), rest.end());
+    c.request = EngineScene::greedy(std::move(prompt), 1 + below(25));
+    c.request.priority = below(3);
+    c.request.cache_namespace = below(6) == 0 ? "other" : "";
+    SamplingParams& sampling = c.request.sampling;
+    if (below(3) == 0) {
+      sampling.temperature = 1;
+      sampling.seed = random_();
+      sampling.top_k = below(2) * 10;
+      sampling.frequency_penalty = static_cast<double>(below(2));
+    }
+    sampling.ignore_eos = below(2) == 0;
+    sampling.prompt_logprobs = below(8) == 0;
+    sampling.logprobs = below(4) == 0;
+    c.arrival = static_cast<int>(below(kLastArrival));
+    c.abort_at = below(6) == 0 ? c.arrival + static_cast<int>(below(30)) : -1;
+    c.sink = std::make_unique<RecordingSink>();
+    return c;
+  }
+
+  // The same request in an engine of its own with a cold cache and room for everything.
+  void expect_as_alone(const Case& c) {
+    EngineOptions options;
+    options.max_num_seqs = 1;
+    options.chunk_tokens = 512;
+    options.prefix_cache = false;
+    options.kv_cache_bytes = 512 * 32;
+    options.min_context = 1;
+    EngineScene scene(options);
+    RecordingSink alone;
+    scene.submit(c.request, alone);
+    scene.run();
+    ASSERT_TRUE(c.sink->has_ended());
+    const bool was_aborted = c.sink->finish == FinishReason::kAbort;
+    if (was_aborted) {
+      EXPECT_EQ(c.sink->last.status, Code::kCancelled);
+      ++num_aborted;
+      ASSERT_LE(c.sink->tokens.size(), alone.tokens.size());
+      alone.tokens.resize(c.sink->tokens.size());
+      alone.emitted.resize(c.sink->tokens.size());
+    } else {
+      EXPECT_EQ(c.sink->finish, alone.finish);
+    }
+    EXPECT_EQ(c.sink->tokens, alone.tokens);
+    for (std::size_t i = 0; i < alone.emitted.size(); ++i) {
+      EXPECT_EQ(c.sink->emitted[i].logprob, alone.emitted[i].logprob);  // to the last bit
+    }
+    if (!alone.tokens.empty() && c.request.sampling.prompt_logprobs) {
+      ASSERT_EQ(c.sink->prompt_logprobs.size(), c.request.prompt.size());
+      for (std::size_t i = 0; i < c.request.prompt.size(); ++i) {
+        EXPECT_EQ(c.sink->prompt_logprobs[i].logprob, alone.prompt_logprobs[i].logprob);
+      }
+    }
+    ++num_compared;
+  }
+
+  std::mt19937 random_;
+  ScriptedModel::Options model_;
+  EngineOptions options_;
+  std::array<Tokens, 2> stems_;
+  std::vector<Case> cases_;
+};
+
+TEST(EngineProperty, every_answer_is_the_one_given_alone_with_a_cold_cache) {
+  EngineStats sum;
+  int num_aborted = 0;
+  int num_compared = 0;
+  for (unsigned seed = 1; seed <= 400 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Schedule schedule(seed);
+    schedule.run();
+    sum.num_preemptions += schedule.stats.num_preemptions;
+    sum.num_prefix_hits += schedule.stats.num_prefix_hits;
+    sum.num_mixed_steps += schedule.stats.num_mixed_steps;
+    sum.num_chunked_prompts += schedule.stats.num_chunked_prompts;
+    sum.num_evicted_blocks += schedule.stats.num_evicted_blocks;
+    num_aborted += schedule.num_aborted;
+    num_compared += schedule.num_compared;
+  }
+  RecordProperty("preemptions", static_cast<int>(sum.num_preemptions));
+  RecordProperty("prefix_hits", static_cast<int>(sum.num_prefix_hits));
+  RecordProperty("mixed_steps", static_cast<int>(sum.num_mixed_steps));
+  EXPECT_GT(sum.num_preemptions, 300);
+  EXPECT_GT(sum.num_prefix_hits, 500);
+  EXPECT_GT(sum.num_mixed_steps, 1000);
+  EXPECT_GT(sum.num_chunked_prompts, 300);
+  EXPECT_GT(sum.num_evicted_blocks, 1000);
+  EXPECT_GT(num_aborted, 100);
+  EXPECT_GT(num_compared, 3000);
+}
+
+}  // namespace
+}  // namespace plumb
