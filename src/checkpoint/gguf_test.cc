@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <limits>
 #include <string>
+#include <unistd.h>
 
 #include "checkpoint/gguf_writer.h"
 
@@ -322,6 +324,19 @@ TEST(Gguf, a_vocabulary_file_ends_unpadded_after_its_last_pair) {
   const Result<GgufHeader> header = Image().head(0, 1).u32_pair("k", 5).parse();
   ASSERT_TRUE(header.ok());
   EXPECT_EQ(header.value().metadata.get<std::int64_t>("k").value(), 5);
+}
+
+TEST(Gguf, a_huge_sparse_file_is_refused_without_memory_for_its_claims) {
+  Image image;
+  image.head(0, 1).text("k").put<std::int32_t>(9).put<std::int32_t>(8);
+  image.put<std::uint64_t>(std::uint64_t{1} << 27);  // 128 Mi empty strings, all in the file
+  const std::string path = testing::TempDir() + "plumb_gguf_sparse_" + std::to_string(::getpid());
+  ASSERT_TRUE(write_file_atomic(path, image.bytes()).ok());
+  ASSERT_TRUE(AppendFile::open(path).value().truncate(std::uint64_t{2} << 30).ok());
+  const Status status = GgufFile::open(path).status();
+  EXPECT_NE(status.message().find("metadata that fits in 512 MiB"), std::string::npos)
+      << status.message();
+  ::unlink(path.c_str());
 }
 
 TEST(Gguf, flipping_any_byte_never_crashes) {

@@ -17,6 +17,9 @@ constexpr std::int64_t kDrawAbove = std::int64_t{1} << 17;
 constexpr std::int64_t kSampleElements = std::int64_t{1} << 17;
 constexpr double kEmbeddingDeviation = 0.02;
 constexpr double kLogitDeviation = 3.0;
+// Of queries, keys and attention outputs: attention that looks at few positions, and whose result
+// counts, keeps greedy output from settling on one token.
+constexpr double kAttentionGain = 1.7;
 
 std::uint64_t hash_name(std::string_view name) {  // FNV-1a
   std::uint64_t hash = 0xCBF29CE484222325U;
@@ -62,9 +65,9 @@ class WeightList {
 
  private:
   SynthesisWeight& matrix(const std::string& gguf, const std::string& hf, std::int64_t rows,
-                          std::int64_t cols) {
+                          std::int64_t cols, double gain = 1.0) {
     weights_.push_back({gguf + ".weight", hf + ".weight", {rows, cols}});
-    weights_.back().deviation = 1.0 / std::sqrt(static_cast<double>(cols));
+    weights_.back().deviation = gain / std::sqrt(static_cast<double>(cols));
     return weights_.back();
   }
 
@@ -91,10 +94,10 @@ void WeightList::attention(const std::string& gguf, const std::string& hf) {
   const std::int64_t q = spec_.num_q_heads * spec_.head_dim;
   const std::int64_t kv = spec_.num_kv_heads * spec_.head_dim;
   const std::int64_t interleave = arch == "llama" ? spec_.head_dim : 0;
-  matrix(gguf + "attn_q", hf + "self_attn.q_proj", q, spec_.hidden_size).interleave_dim =
-      interleave;
-  matrix(gguf + "attn_k", hf + "self_attn.k_proj", kv, spec_.hidden_size).interleave_dim =
-      interleave;
+  matrix(gguf + "attn_q", hf + "self_attn.q_proj", q, spec_.hidden_size, kAttentionGain)
+      .interleave_dim = interleave;
+  matrix(gguf + "attn_k", hf + "self_attn.k_proj", kv, spec_.hidden_size, kAttentionGain)
+      .interleave_dim = interleave;
   matrix(gguf + "attn_v", hf + "self_attn.v_proj", kv, spec_.hidden_size).needs_more_bits = true;
   if (arch == "qwen2") {
     bias(gguf + "attn_q", hf + "self_attn.q_proj", q);
@@ -102,10 +105,10 @@ void WeightList::attention(const std::string& gguf, const std::string& hf) {
     bias(gguf + "attn_v", hf + "self_attn.v_proj", kv);
   }
   if (arch == "qwen3" || arch == "gemma3") {
-    norm(gguf + "attn_q_norm", hf + "self_attn.q_norm", spec_.head_dim);
-    norm(gguf + "attn_k_norm", hf + "self_attn.k_norm", spec_.head_dim);
+    norm(gguf + "attn_q_norm", hf + "self_attn.q_norm", spec_.head_dim, kAttentionGain);
+    norm(gguf + "attn_k_norm", hf + "self_attn.k_norm", spec_.head_dim, kAttentionGain);
   }
-  matrix(gguf + "attn_output", hf + "self_attn.o_proj", spec_.hidden_size, q);
+  matrix(gguf + "attn_output", hf + "self_attn.o_proj", spec_.hidden_size, q, kAttentionGain);
 }
 
 void WeightList::mlp(const std::string& gguf, const std::string& hf) {

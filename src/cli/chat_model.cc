@@ -17,6 +17,7 @@ namespace {
 
 using Task = std::function<void()>;
 constexpr std::chrono::milliseconds kStopPoll{50};
+constexpr std::chrono::hours kEventWait{1};
 
 double seconds_between(Clock::TimePoint begin, Clock::TimePoint end) {
   return std::chrono::duration<double>(end - begin).count();
@@ -31,13 +32,15 @@ class LocalAnswer final : public GenerationListener {
   Result<ChatStats> run(TextService& service, std::vector<ChoiceRequest> choices,
                         const std::atomic<bool>& stop) {
     BoundedQueue<Task> events(1 << 16);
-    const std::shared_ptr<Generation> generation = service.new_generation(
-        *this, [&events](Task task) { (void)events.try_push(std::move(task)).ok(); });
+    const std::shared_ptr<Generation> generation =
+        service.new_generation(*this, [&events](Task task) {
+          const Status pushed = events.push(std::move(task), system_clock().now() + kEventWait);
+          PLUMB_CHECK(pushed.ok(), pushed.message());
+        });
     PLUMB_RETURN_IF_ERROR(generation->start(std::move(choices)));
     while (!is_done_) {
       Task task;
-      if (events.pop(&task, std::chrono::steady_clock::time_point(clock_.now() + kStopPoll)) ==
-          Pop::kItem) {
+      if (events.pop(&task, clock_.now() + kStopPoll) == Pop::kItem) {
         task();
       }
       if (stop.load() && !is_done_) {

@@ -20,6 +20,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_serve_command());
   commands.push_back(make_chat_command());
+  commands.push_back(make_generate_command());
   commands.push_back(make_tokenize_command());
   commands.push_back(make_template_command());
   commands.push_back(make_model_list_command());

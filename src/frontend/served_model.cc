@@ -26,7 +26,7 @@ void add_samples(const ChoiceRequest& first, std::int64_t n, std::vector<ChoiceR
 }  // namespace
 
 ServedModel::ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> tokenizer,
-                     std::unique_ptr<ChatTemplate> chat_template)
+                         std::unique_ptr<ChatTemplate> chat_template)
     : facts_(std::move(facts)),
       tokenizer_(std::move(tokenizer)),
       chat_template_(std::move(chat_template)) {}
@@ -69,7 +69,7 @@ std::variant<std::vector<TokenId>, ApiError> ServedModel::chat_prompt(
 }
 
 std::optional<ApiError> ServedModel::check_length(const char* param, std::int64_t prompt_len,
-                                                std::int64_t* max_tokens) const {
+                                                  std::int64_t* max_tokens) const {
   if (prompt_len == 0) {
     return ApiError::invalid("invalid_value", param,
                              std::string("'") + param + "' gives no tokens, expected at least 1");
@@ -84,10 +84,9 @@ std::optional<ApiError> ServedModel::check_length(const char* param, std::int64_
   return std::nullopt;
 }
 
-std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(const char* param,
-                                                             const GenerationParams& params,
-                                                             std::vector<TokenId> prompt,
-                                                             const std::string& request_id) const {
+std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(
+    const char* param, const GenerationParams& params, std::vector<TokenId> prompt,
+    const std::string& request_id) const {
   ChoiceRequest choice;
   choice.request.id = request_id;
   choice.request.sampling = params.sampling;
@@ -159,6 +158,17 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choic
     add_samples(std::get<ChoiceRequest>(choice), request.best_of, &choices);
   }
   return choices;
+}
+
+std::vector<std::string> ServedModel::prompt_texts(const CompletionRequest& request) const {
+  std::vector<std::string> texts;
+  for (const Prompt& prompt : request.echo ? request.prompts : std::vector<Prompt>()) {
+    const auto* text = std::get_if<std::string>(&prompt);
+    texts.push_back(text != nullptr ? *text
+                                    : tokenizer_->decode(std::get<std::vector<TokenId>>(prompt),
+                                                         {.skip_special = false}));
+  }
+  return texts;
 }
 
 }  // namespace plumb

@@ -39,7 +39,7 @@ class ServedModel {
  public:
   /// `chat_template` may be null: chat requests are then refused.
   ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> tokenizer,
-            std::unique_ptr<ChatTemplate> chat_template);
+              std::unique_ptr<ChatTemplate> chat_template);
 
   const ServedModelFacts& facts() const { return facts_; }
 
@@ -58,6 +58,9 @@ class ServedModel {
   /// The choices of a text completion: `best_of` for each prompt.
   std::variant<std::vector<ChoiceRequest>, ApiError> completion_choices(
       const CompletionRequest& request, const std::string& request_id) const;
+
+  /// The text of each prompt, for echo; empty without it.
+  std::vector<std::string> prompt_texts(const CompletionRequest& request) const;
 
  private:
   std::optional<ApiError> check_length(const char* param, std::int64_t prompt_len,

@@ -212,7 +212,6 @@ PrefixNode* PrefixTree::add_leaf(PrefixNode& parent, std::span<const TokenId> to
       std::span<const TokenId>(result->tokens).first(static_cast<std::size_t>(block_size_)),
       std::move(leaf));
   ++num_nodes_;
-  ++epoch_;
   num_blocks_ += result->num_blocks();
   num_evictable_ += result->num_blocks();
   list_as_leaf(*result);
@@ -250,7 +249,6 @@ std::int64_t PrefixTree::evict(std::int64_t num_blocks) {
     num_freed += wanted;
     num_blocks_ -= wanted;
     num_evictable_ -= wanted;
-    ++epoch_;
     if (leaf.blocks.empty()) {
       remove_leaf(leaf);
     } else {

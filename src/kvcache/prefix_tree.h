@@ -115,9 +115,6 @@ class PrefixTree {
   /// Blocks that become evictable when only this lock goes.
   std::int64_t num_exclusive_blocks(const PrefixLock& lock) const;
 
-  /// Changes whenever something was stored or evicted.
-  std::int64_t epoch() const { return epoch_; }
-
   /// Errors kInternal: counters, locks, keys or leaf set disagree with the tree. `num_locks` is the
   /// number of live PrefixLocks that are not empty.
   Status check_invariants(std::int64_t num_locks) const;
@@ -154,7 +151,6 @@ class PrefixTree {
   std::int64_t num_nodes_ = 0;  ///< without roots
   std::int64_t now_ = 0;        ///< counts operations that touch nodes
   std::int64_t next_node_id_ = 0;
-  std::int64_t epoch_ = 0;
 };
 
 }  // namespace plumb

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "frontend/response_format.h"
 #include "frontend/text_service.h"
 #include "net/io_context.h"
-#include "server/response_format.h"
 #include "server/server_metrics.h"
 #include "server/server_options.h"
 #include "server/transaction.h"

@@ -115,16 +115,7 @@ Server::Prepared Server::prepare_completion(const Json& body) const {
   if (auto* error = std::get_if<ApiError>(&choices)) {
     return std::move(*error);
   }
-  std::vector<std::string> prompt_texts;
-  if (request.echo) {
-    for (const Prompt& prompt : request.prompts) {
-      const auto* text = std::get_if<std::string>(&prompt);
-      prompt_texts.push_back(text != nullptr
-                                 ? *text
-                                 : parts_.service.model().tokenizer().decode(
-                                       std::get<std::vector<TokenId>>(prompt), {false}));
-    }
-  }
+  std::vector<std::string> prompt_texts = parts_.service.model().prompt_texts(request);
   return [request, prompt_texts, ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
              Server& server, Transaction transaction) mutable {
     name_ignored(&transaction, request.ignored_fields);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/response_format.h"
+#include "frontend/response_format.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "cli/serving.h"
+#include "frontend/offline_run.h"
+
+namespace plumb {
+namespace {
+
+std::atomic<bool> stopped{
+    false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): signal handler
+
+void on_stop(int) {
+  stopped.store(true);
+}
+
+class GenerateCommand final : public Command {
+ public:
+  const char* name() const override { return "generate"; }
+
+  const char* about() const override {
+    return "Answer a file of prompts; can be interrupted and continued";
+  }
+
+  void declare(CLI::App& app) override {
+    app.add_option("MODEL", serving_.model, "GGUF file, Hugging Face folder, or a fetched name")
+        ->required();
+    app.add_option("--input", input_,
+                   "JSON lines: {\"id\", \"prompt\" or \"messages\", parameters}, or the OpenAI "
+                   "Batch format")
+        ->required();
+    app.add_option("--output", output_,
+                   "JSON lines, one an id, errors included; an earlier run with the same input is "
+                   "continued")
+        ->required();
+    app.add_option("--in-flight", options_.max_in_flight, "requests submitted at a time")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 65536));
+    add_struct(app, serving_.engine);
+    add_struct(app, serving_.layout);
+    add_struct(app, serving_.backend);
+  }
+
+  int run() override {
+    const Result<OfflineProgress> result = generate();
+    if (!result.ok()) {
+      return report(result.status());
+    }
+    const OfflineProgress& progress = result.value();
+    std::fprintf(
+        stderr, "plumb: %lld of %lld records in %s, %lld errors, %lld tokens in this run%s\n",
+        static_cast<long long>(progress.num_done), static_cast<long long>(progress.num_items),
+        output_.c_str(), static_cast<long long>(progress.num_failed),
+        static_cast<long long>(progress.completion_tokens),
+        progress.num_done < progress.num_items ? "; run the same command again to continue" : "");
+    return progress.num_done == progress.num_items ? kExitOk : kExitTemporary;
+  }
+
+ private:
+  Result<OfflineProgress> generate() {
+    PLUMB_ASSIGN(const std::string content, read_file(input_, std::uint64_t{1} << 36));
+    // The output is opened before the model, so that a wrong file is refused at once.
+    PLUMB_ASSIGN(OfflineOutput output, OfflineOutput::open(output_, content));
+    if (output.dropped_torn_line()) {
+      std::fprintf(stderr, "plumb: %s: dropped a torn last line\n", output_.c_str());
+    }
+    PLUMB_ASSIGN(const std::unique_ptr<Serving> serving, Serving::create(serving_, system_clock()));
+    PLUMB_ASSIGN(
+        const OfflineInput input,
+        read_offline_input(content, serving->service().model().facts().defaults, ApiLimits()));
+    if (input.torn_line > 0) {
+      std::fprintf(stderr, "plumb: %s: line %lld is cut off and left out\n", input_.c_str(),
+                   static_cast<long long>(input.torn_line));
+    }
+    std::signal(SIGINT, on_stop);
+    std::signal(SIGTERM, on_stop);
+    Progress bar("generating", "requests");
+    const std::int64_t before = output.num_done();
+    Result<OfflineProgress> result =
+        run_offline(serving->service(), input.items, output, options_, system_clock(), stopped,
+                    [&](const OfflineProgress& progress) {
+                      bar.update(static_cast<std::uint64_t>(progress.num_done - before),
+                                 static_cast<std::uint64_t>(progress.num_items - before));
+                    });
+    bar.finish();
+    return result;
+  }
+
+  ServingOptions serving_;
+  OfflineOptions options_;
+  std::string input_;
+  std::string output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_generate_command() {
+  return std::make_unique<GenerateCommand>();
+}
+
+}  // namespace plumb

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace plumb {
+
+std::string_view to_text(EngineState state) {
+  switch (state) {
+    case EngineState::kServing:
+      return "serving";
+    case EngineState::kDraining:
+      return "draining";
+    case EngineState::kStopped:
+      return "stopped";
+    case EngineState::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options, EngineParts parts) {
+  const Clock& clock = *parts.clock;
+  PLUMB_ASSIGN(std::unique_ptr<EngineCore> core, EngineCore::create(options, std::move(parts)));
+  return std::unique_ptr<Engine>(new Engine(options, clock, std::move(core)));
+}
+
+Engine::Engine(const EngineOptions& options, const Clock& clock, std::unique_ptr<EngineCore> core)
+    : options_(options),
+      clock_(clock),
+      max_queued_requests_(options.max_queued_requests > 0 ? options.max_queued_requests
+                                                           : 4 * options.max_num_seqs),
+      core_(std::move(core)) {
+  publish();
+}
+
+Engine::~Engine() {
+  stop();
+}
+
+void Engine::start() {
+  const MutexLock lock(thread_mutex_);
+  PLUMB_CHECK(!thread_, "the engine's thread is started twice");
+  thread_.emplace("engine", [this] { run(); });
+}
+
+Result<SeqId> Engine::submit(Request request, EventSink& sink) {
+  PLUMB_ASSIGN(const std::int64_t max_output, check_request(request, core_->request_limits()));
+  const std::int64_t num_tokens = std::ssize(request.prompt);
+  PLUMB_RETURN_IF_ERROR(reserve_queue_place(num_tokens));
+  SeqId id{};
+  {
+    const MutexLock lock(mutex_);
+    if (state_ != EngineState::kServing) {
+      release_queue_place(num_tokens);
+      return state_ == EngineState::kFailed
+                 ? failure_
+                 : Status{Code::kUnavailable, "the engine is " + std::string(to_text(state_)) +
+                                                  " and accepts no requests"};
+    }
+    id = SeqId{next_id_++};
+    mail_.submissions.push_back({id, std::move(request), max_output, clock_.now(), &sink});
+  }
+  has_mail_.notify_one();
+  return id;
+}
+
+Status Engine::reserve_queue_place(std::int64_t num_tokens) {
+  QueueGauge& queue = core_->queue();
+  const std::int64_t requests = queue.num_requests.fetch_add(1, std::memory_order_relaxed);
+  const std::int64_t tokens = queue.num_tokens.fetch_add(num_tokens, std::memory_order_relaxed);
+  if (requests >= max_queued_requests_) {
+    release_queue_place(num_tokens);
+    return {Code::kResourceExhausted, "queue is full: " + std::to_string(requests) +
+                                          " requests wait, the limit is " +
+                                          std::to_string(max_queued_requests_)};
+  }
+  if (options_.max_queued_tokens > 0 && tokens > 0 &&
+      tokens + num_tokens > options_.max_queued_tokens) {
+    release_queue_place(num_tokens);
+    return {Code::kResourceExhausted, "queue is full: " + std::to_string(tokens) +
+                                          " prompt tokens wait, the limit is " +
+                                          std::to_string(options_.max_queued_tokens)};
+  }
+  return {};
+}
+
+void Engine::release_queue_place(std::int64_t num_tokens) {
+  core_->queue().num_requests.fetch_sub(1, std::memory_order_relaxed);
+  core_->queue().num_tokens.fetch_sub(num_tokens, std::memory_order_relaxed);
+}
+
+void Engine::abort(SeqId id, Status status) {
+  {
+    const MutexLock lock(mutex_);
+    if (state_ == EngineState::kStopped || state_ == EngineState::kFailed) {
+      return;
+    }
+    mail_.aborts.push_back({id, std::move(status)});
+  }
+  has_mail_.notify_one();
+}
+
+void Engine::drain() {
+  const MutexLock lock(mutex_);
+  if (state_ == EngineState::kServing) {
+    state_ = EngineState::kDraining;
+  }
+}
+
+bool Engine::wait_until_idle(Clock::TimePoint deadline) {
+  MutexLock lock(mutex_);
+  while (!thread_idle_ || !mail_.empty()) {
+    if (!is_idle_.wait_until(lock, deadline)) {
+      return thread_idle_ && mail_.empty();
+    }
+  }
+  return true;
+}
+
+void Engine::stop() {
+  {
+    const MutexLock lock(mutex_);
+    must_stop_ = true;
+    if (state_ != EngineState::kFailed) {
+      state_ = EngineState::kStopped;
+    }
+  }
+  has_mail_.notify_one();
+  const MutexLock lock(thread_mutex_);
+  if (thread_ && thread_->joinable()) {
+    thread_->join();
+  }
+  take_mail();  // what came in last still gets its last event
+  core_->abort_all({Code::kUnavailable, "the engine is stopped"});
+  publish();
+}
+
+EngineStats Engine::stats() const {
+  const MutexLock lock(mutex_);
+  EngineStats stats = stats_;
+  stats.state = state_;
+  stats.num_waiting += std::ssize(mail_.submissions);
+  return stats;
+}
+
+Heartbeat Engine::heartbeat() const {
+  Heartbeat beat;
+  beat.num_beats = num_beats_.load(std::memory_order_relaxed);
+  beat.is_busy = is_busy_.load(std::memory_order_relaxed);
+  beat.last_beat =
+      Clock::TimePoint(Clock::TimePoint::duration(last_beat_.load(std::memory_order_relaxed)));
+  return beat;
+}
+
+void Engine::take_mail() {
+  taken_.submissions.clear();
+  taken_.aborts.clear();
+  {
+    const MutexLock lock(mutex_);
+    std::swap(taken_, mail_);
+  }
+  for (Submission& s : taken_.submissions) {
+    core_->add(s.id, std::move(s.request), s.max_output, s.submitted, *s.sink);
+  }
+  for (const Abort& abort : taken_.aborts) {
+    core_->abort(abort.id, abort.status);
+  }
+}
+
+bool Engine::step() {
+  last_beat_.store(clock_.now().time_since_epoch().count(), std::memory_order_relaxed);
+  num_beats_.fetch_add(1, std::memory_order_relaxed);
+  is_busy_.store(true, std::memory_order_relaxed);
+  take_mail();
+  const bool has_work = core_->has_work();
+  if (has_work) {
+    const Status status = core_->step();
+    if (!status.ok()) {
+      fail(status);
+    }
+  }
+  is_busy_.store(false, std::memory_order_relaxed);
+  if (!core_->has_work()) {
+    check_idle();
+  }
+  publish();
+  return has_work;
+}
+
+void Engine::check_idle() {
+#ifndef NDEBUG
+  const Status status = core_->check_invariants();
+  PLUMB_CHECK(status.ok(), status.message());
+#endif
+}
+
+void Engine::fail(const Status& status) {
+  log_error("engine failed",
+            {{"status", std::string(to_text(status.code()))}, {"message", status.message()}});
+  {
+    const MutexLock lock(mutex_);
+    state_ = EngineState::kFailed;
+    failure_ = status;
+  }
+  take_mail();
+  core_->abort_all(status);
+}
+
+void Engine::publish() {
+  const EngineStats stats = core_->stats();
+  const MutexLock lock(mutex_);
+  stats_ = stats;
+}
+
+void Engine::run() {
+  while (wait_for_work()) {
+    step();
+  }
+}
+
+// Sleeps while there is nothing to do; false when the thread must end.
+bool Engine::wait_for_work() {
+  MutexLock lock(mutex_);
+  thread_idle_ = !core_->has_work();
+  if (thread_idle_ && mail_.empty()) {
+    is_idle_.notify_all();
+  }
+  while (thread_idle_ && mail_.empty() && !must_stop_) {
+    has_mail_.wait(lock);
+  }
+  thread_idle_ = false;
+  if (must_stop_) {
+    thread_idle_ = true;
+    is_idle_.notify_all();
+  }
+  return !must_stop_;
+}
+
+}  // namespace plumb

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "engine/engine_core.h"
+#include "engine/engine_options.h"
+#include "engine/engine_stats.h"
+#include "engine/memory_plan.h"
+#include "engine/request_limits.h"
+#include "request/request.h"
+
+namespace plumb {
+
+/// Tokens in, tokens out: batches the sequences of all callers and computes them step by step.
+///
+/// One thread owns all request state; callers leave messages for it. Without start() nothing runs
+/// by itself: tests call step().
+/// Ownership  sinks outlive their last event; a sink is not touched after it.
+/// Thread     any, except step().
+class Engine {
+ public:
+  /// Sizes everything by a dry run, allocates it, and starts no thread. Errors as
+  /// EngineCore::create().
+  static Result<std::unique_ptr<Engine>> create(const EngineOptions& options, EngineParts parts);
+  /// Ends all sequences (kUnavailable) and joins the thread.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Starts the engine's thread.
+  void start();
+
+  /// Accepts a request; its events go to `sink`, on the engine's thread, possibly before this
+  /// returns.
+  /// Errors  kInvalidArgument: see check_request(). kResourceExhausted: the queue is full.
+  ///         kUnavailable: draining or stopped. kDeviceLost: the engine has failed. After an error
+  ///         the sink hears nothing.
+  Result<SeqId> submit(Request request, EventSink& sink);
+
+  /// Ends a sequence at the next step; its last event has kAbort with that status. What has ended
+  /// already, or never was, is ignored.
+  void abort(SeqId id, Status status = {Code::kCancelled, "cancelled"});
+
+  /// Accepts nothing more and finishes what it has.
+  void drain();
+
+  /// Waits until no sequence is left; false if the deadline passed first.
+  /// Requires the thread runs.
+  bool wait_until_idle(Clock::TimePoint deadline);
+
+  /// Ends all sequences (kUnavailable) and the thread. Idempotent.
+  void stop();
+
+  EngineStats stats() const;
+
+  /// For a watchdog: lock-free, also while a step takes long.
+  Heartbeat heartbeat() const;
+
+  const RequestLimits& limits() const { return core_->request_limits(); }
+
+  const MemoryPlan& memory_plan() const { return core_->memory_plan(); }
+
+  const ModelFacts& model_facts() const { return core_->model().facts(); }
+
+  const EngineOptions& options() const { return options_; }
+
+  /// Takes the messages that wait and runs one step if there is work; false if there was none.
+  /// Requires start() was not called. Thread: one at a time.
+  bool step();
+
+  /// Errors kInternal: bookkeeping is broken. Thread: as step().
+  Status check_invariants() const { return core_->check_invariants(); }
+
+ private:
+  struct Submission {
+    SeqId id{};
+    Request request;
+    std::int64_t max_output = 0;
+    Clock::TimePoint submitted;
+    EventSink* sink = nullptr;
+  };
+
+  struct Abort {
+    SeqId id{};
+    Status status;
+  };
+
+  // Messages to the engine's thread, in order of arrival: a submission precedes its abort.
+  struct Mail {
+    std::vector<Submission> submissions;
+    std::vector<Abort> aborts;
+
+    bool empty() const { return submissions.empty() && aborts.empty(); }
+  };
+
+  Engine(const EngineOptions& options, const Clock& clock, std::unique_ptr<EngineCore> core);
+  Status reserve_queue_place(std::int64_t num_tokens);
+  void release_queue_place(std::int64_t num_tokens);
+  void run();
+  bool wait_for_work();
+  void take_mail();
+  void fail(const Status& status);
+  void publish();
+  void check_idle();
+
+  const EngineOptions options_;
+  const Clock& clock_;
+  const std::int64_t max_queued_requests_;
+  const std::unique_ptr<EngineCore> core_;
+
+  mutable Mutex mutex_;
+  CondVar has_mail_;
+  CondVar is_idle_;
+  Mail mail_ PLUMB_GUARDED_BY(mutex_);
+  std::uint64_t next_id_ PLUMB_GUARDED_BY(mutex_) = 1;
+  EngineState state_ PLUMB_GUARDED_BY(mutex_) = EngineState::kServing;
+  Status failure_ PLUMB_GUARDED_BY(mutex_);
+  EngineStats stats_ PLUMB_GUARDED_BY(mutex_);
+  bool must_stop_ PLUMB_GUARDED_BY(mutex_) = false;
+  bool thread_idle_ PLUMB_GUARDED_BY(mutex_) = true;
+
+  Mail taken_;  // engine thread: kept for its memory
+  std::atomic<std::int64_t> num_beats_{0};
+  std::atomic<bool> is_busy_{false};
+  std::atomic<Clock::TimePoint::rep> last_beat_{0};
+  Mutex thread_mutex_;  // start and stop
+  std::optional<Thread> thread_ PLUMB_GUARDED_BY(thread_mutex_);
+};
+
+}  // namespace plumb

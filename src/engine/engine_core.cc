@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine_core.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/check.h"
+
+namespace plumb {
+namespace {
+
+// Of the queue, how many sequences a plan may choose from.
+constexpr std::int64_t kWindow = 32;
+
+void charge_queue(QueueGauge* queue, std::int64_t num_requests, std::int64_t num_tokens) {
+  queue->num_requests.fetch_add(num_requests, std::memory_order_relaxed);
+  queue->num_tokens.fetch_add(num_tokens, std::memory_order_relaxed);
+}
+
+std::optional<Clock::TimePoint> deadline_after(Clock::TimePoint from,
+                                               std::optional<std::chrono::milliseconds> own,
+                                               std::chrono::milliseconds general) {
+  if (general.count() > 0) {
+    own = std::min(own.value_or(general), general);
+  }
+  constexpr std::chrono::milliseconds kFar = std::chrono::hours(24 * 365);
+  return own && *own < kFar ? std::optional(from + *own) : std::nullopt;
+}
+
+}  // namespace
+
+EngineCore::~EngineCore() {
+  abort_all({Code::kUnavailable, "the engine is stopped"});
+}
+
+void EngineCore::add(SeqId id, Request request, std::int64_t max_output, Clock::TimePoint submitted,
+                     EventSink& sink) {
+  auto seq = std::make_unique<Sequence>();
+  seq->id = id;
+  seq->sink = &sink;
+  seq->tokens = std::move(request.prompt);
+  seq->request = std::move(request);
+  seq->prompt_len = seq->num_tokens();
+  seq->max_output = max_output;
+  const SamplingParams& params = seq->request.sampling;
+  if (has_penalties(params)) {
+    seq->counts.emplace().add_prompt(seq->tokens);
+  }
+  if (!params.ignore_eos) {
+    seq->ends = parts_.end_tokens;
+  }
+  seq->ends.insert(seq->ends.end(), params.stop_token_ids.begin(), params.stop_token_ids.end());
+  seq->timings.submitted = submitted;
+  seq->usage.prompt_tokens = seq->prompt_len;
+  seq->deadline = deadline_after(submitted, seq->request.timeout, options_.timeout);
+  seq->queue_deadline =
+      deadline_after(submitted, seq->request.queue_timeout, options_.queue_timeout);
+  SeqSnapshot facts;
+  facts.id = id;
+  facts.priority = seq->request.priority;
+  seq->key = planner_.key(facts);
+  ++totals_.num_submitted;
+  queues_.add(std::move(seq));
+}
+
+void EngineCore::abort(SeqId id, const Status& status) {
+  if (Sequence* seq = queues_.find(id); seq != nullptr) {
+    seq->end = {FinishReason::kAbort, -1, status};
+    finish(*seq);
+  }
+}
+
+void EngineCore::abort_all(const Status& status) {
+  while (!queues_.empty()) {
+    abort(queues_.any().id, status);
+  }
+}
+
+SeqSnapshot EngineCore::snapshot_of(const Sequence& seq, bool is_cache_short) const {
+  SeqSnapshot s;
+  s.id = seq.id;
+  s.priority = seq.request.priority;
+  s.num_tokens = seq.num_tokens();
+  s.num_computed = seq.num_computed;
+  s.num_output = seq.num_output();
+  s.max_output = seq.max_output;
+  s.num_blocks = std::ssize(seq.blocks.table);
+  s.num_preemptions = seq.timings.num_preemptions;
+  s.needs_all_logits = seq.needs_prompt_logprobs();
+  if (seq.is_running && is_cache_short) {
+    s.num_reclaimable_blocks = cache_->num_reclaimable(seq.blocks);
+    s.num_recompute_tokens =
+        cache_->has_prefix_cache() ? seq.num_computed % cache_->block_size() : seq.num_computed;
+  }
+  return s;
+}
+
+void EngineCore::snapshot_waiting(std::int64_t num_free_rows) {
+  waiting_snapshots_.clear();
+  if (num_free_rows <= 0) {
+    return;
+  }
+  queues_.first_waiting(std::min(num_free_rows, kWindow), &waiting_window_);
+  for (Sequence* seq : waiting_window_) {
+    seq->peek = cache_->peek(seq->request.cache_namespace, seq->reusable());
+    SeqSnapshot s = snapshot_of(*seq, false);
+    s.num_computed = seq->peek.num_tokens;
+    s.num_pinned_blocks = seq->peek.num_evictable_blocks;
+    waiting_snapshots_.push_back(s);
+  }
+}
+
+PlannerState EngineCore::snapshot(Clock::TimePoint now) {
+  const BlockPool& pool = cache_->pool();
+  const std::int64_t num_available = pool.num_free() + cache_->tree().num_evictable_blocks();
+  const auto num_running = std::ssize(queues_.running());
+  // A step needs preemption only when not even a block for each sequence is there.
+  const bool is_cache_short = num_available <= num_running;
+  running_snapshots_.clear();
+  for (const Sequence* seq : queues_.running()) {
+    running_snapshots_.push_back(snapshot_of(*seq, is_cache_short));
+  }
+  if (num_available >= hold_blocks_) {
+    hold_blocks_ = 0;
+  }
+  const bool on_hold = hold_blocks_ > 0 && num_running > 0;
+  snapshot_waiting(on_hold ? 0 : planner_.limits().max_num_seqs - num_running);
+  queues_.passed_deadlines(now, &passed_);
+  PlannerState state;
+  state.now = now;
+  state.running = running_snapshots_;
+  state.waiting = waiting_snapshots_;
+  state.deadlines = passed_;
+  state.num_blocks = pool.num_blocks();
+  state.num_free_blocks = pool.num_free();
+  state.num_evictable_blocks = cache_->tree().num_evictable_blocks();
+  state.hold_blocks = hold_blocks_;
+  return state;
+}
+
+Status EngineCore::step() {
+  PLUMB_SCOPE("step", totals_.num_steps);
+  const Clock::TimePoint begin = parts_.clock->now();
+  step_ = {};
+  const PlannerState state = snapshot(begin);
+  const Plan& plan = planner_.next(state);
+  const Status is_valid = validate(plan, state, planner_.limits());
+  PLUMB_CHECK(is_valid.ok(), is_valid.message() + ": " + to_text(plan));
+  apply(plan, begin);
+  if (plan.picks.empty()) {
+    observe(plan);
+    return {};
+  }
+  build_batch(plan);
+  const Clock::TimePoint planned = parts_.clock->now();
+  step_.plan_time = planned - begin;
+  Status done = compute(plan);
+  if (!done.ok()) {
+    abort_all(done);
+    return done;
+  }
+  observe(plan);
+  return {};
+}
+
+void EngineCore::apply(const Plan& plan, Clock::TimePoint now) {
+  for (const Ended& ended : plan.ended) {
+    Sequence* seq = queues_.find(ended.seq);
+    const bool is_late = ended.code == Code::kDeadlineExceeded;
+    const char* phase = seq->was_started ? "after it had been started" : "in the queue";
+    abort(ended.seq, {ended.code, is_late ? std::string("the request's time ran out ") + phase
+                                          : "the KV cache is too small for this request"});
+  }
+  for (const SeqId id : plan.preempts) {
+    preempt(*queues_.find(id));
+  }
+  for (const SeqId id : plan.admits) {
+    start(*queues_.find(id), now);
+  }
+  step_.num_evicted_blocks = cache_->make_free(plan.num_new_blocks);
+  for (const Pick& pick : plan.picks) {
+    Sequence& seq = *queues_.find(pick.seq);
+    seq.num_step_tokens = pick.num_tokens;
+    cache_->grow(seq.num_computed + pick.num_tokens, &seq.blocks);
+  }
+  if (!plan.preempts.empty()) {
+    hold_blocks_ = std::ssize(queues_.running());
+  }
+}
+
+// Its full blocks stay cached, first to be evicted: when it comes back soon, little is lost.
+void EngineCore::preempt(Sequence& seq) {
+  const auto computed =
+      std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.num_computed));
+  cache_->store(seq.request.cache_namespace, computed,
+                {.priority = seq.request.priority, .first_to_evict = true}, &seq.blocks);
+  cache_->release(&seq.blocks);
+  seq.num_computed = 0;
+  ++seq.timings.num_preemptions;
+  ++step_.num_preempted;
+  queues_.set_waiting(seq);
+}
+
+void EngineCore::start(Sequence& seq, Clock::TimePoint now) {
+  const auto planned =
+      std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.peek.num_tokens));
+  seq.num_computed = cache_->attach(seq.request.cache_namespace, planned, &seq.blocks);
+  PLUMB_CHECK(seq.num_computed == seq.peek.num_tokens, "a planned prefix is not cached any more");
+  ++step_.num_admitted;
+  if (!seq.was_started) {
+    forget_unstarted(seq);
+    seq.was_started = true;
+    seq.timings.scheduled = now;
+    seq.usage.cached_tokens = seq.num_computed;
+    totals_.prompt_tokens += seq.prompt_len;
+    totals_.cached_tokens += seq.num_computed;
+    totals_.num_prefix_hits += seq.num_computed > 0 ? 1 : 0;
+    if (seq.request.sampling.prompt_logprobs) {
+      seq.prompt_logprobs.push_back({seq.tokens.front(), 0.0F, {}});
+    }
+  }
+  queues_.set_running(seq);
+}
+
+void EngineCore::build_batch(const Plan& plan) {
+  batch_.clear();
+  rows_.clear();
+  for (const Pick& pick : plan.picks) {
+    Sequence& seq = *queues_.find(pick.seq);
+    const auto tokens = std::span<const TokenId>(seq.tokens)
+                            .subspan(static_cast<std::size_t>(seq.num_computed),
+                                     static_cast<std::size_t>(pick.num_tokens));
+    batch_.add_seq(tokens, seq.num_computed, seq.blocks.table);
+    want_logits(seq);
+    if (seq.num_output() > 0 && pick.num_tokens == 1) {
+      ++step_.num_decode_rows;
+    } else {
+      ++step_.num_prefill_seqs;
+      step_.num_prefill_tokens += pick.num_tokens;
+      const bool is_first_part = pick.num_tokens < seq.num_tokens() - seq.num_computed;
+      totals_.num_chunked_prompts +=
+          is_first_part && seq.num_computed <= seq.usage.cached_tokens ? 1 : 0;
+    }
+  }
+  step_.num_logits_rows = std::ssize(rows_);
+}
+
+void EngineCore::want_logits(Sequence& seq) {
+  const std::int64_t end = seq.num_computed + seq.num_step_tokens;
+  if (seq.needs_prompt_logprobs()) {
+    const std::int64_t begin = std::max(seq.num_computed, std::ssize(seq.prompt_logprobs) - 1);
+    for (std::int64_t p = begin; p < std::min(end, seq.prompt_len - 1); ++p) {
+      batch_.want_logits(p - seq.num_computed);
+      rows_.push_back({&seq, p + 1, true});
+    }
+  }
+  if (end == seq.num_tokens()) {
+    batch_.want_logits(seq.num_step_tokens - 1);
+    rows_.push_back({&seq, end, false});
+  }
+}
+
+Status EngineCore::compute(const Plan& plan) {
+  const Clock::TimePoint begin = parts_.clock->now();
+  const Workspace::Mark mark(workspace_);
+  OpContext op(parts_.ops, workspace_, *stream_);
+  const ModelBatch inputs = batch_.upload(*stream_);
+  const Tensor logits = parts_.model->forward(op, inputs, cache_->layers());
+  PLUMB_RETURN_IF_ERROR(stream_->synchronize());
+  PLUMB_RETURN_IF_ERROR(stream_->poll());
+  const Clock::TimePoint computed = parts_.clock->now();
+  PLUMB_ASSIGN(const std::span<const Result<EmittedToken>> results,
+               sampler_.choose(logits, rows_, op));
+  PLUMB_RETURN_IF_ERROR(stream_->poll());
+  take_rows(results, computed);
+  finish_picks(plan);
+  step_.model_time = computed - begin;
+  step_.sample_time = parts_.clock->now() - computed;
+  return {};
+}
+
+void EngineCore::take_rows(std::span<const Result<EmittedToken>> results, Clock::TimePoint now) {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    Sequence& seq = *rows_[i].sequence;
+    if (seq.end.reason != FinishReason::kNone) {
+      continue;
+    }
+    if (!results[i].ok()) {
+      seq.end = {FinishReason::kAbort, -1, results[i].status()};
+    } else if (rows_[i].is_prompt) {
+      seq.prompt_logprobs.push_back(results[i].value());
+    } else {
+      take_token(seq, results[i].value(), now);
+    }
+  }
+}
+
+void EngineCore::take_token(Sequence& seq, EmittedToken token, Clock::TimePoint now) {
+  const TokenId id = token.token;
+  seq.tokens.push_back(id);
+  if (seq.counts) {
+    seq.counts->add_output(id);
+  }
+  seq.timings.last_token = now;
+  if (seq.num_output() == 1) {
+    seq.timings.first_token = now;
+  }
+  seq.usage.completion_tokens = seq.num_output();
+  ++totals_.completion_tokens;
+  seq.emitted = std::move(token);
+  const SamplingParams& params = seq.request.sampling;
+  const auto is_in = [id](const std::vector<TokenId>& ids) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  };
+  if (seq.num_output() >= seq.max_output) {
+    seq.end.reason = FinishReason::kLength;
+  } else if (seq.num_output() > params.min_tokens && is_in(seq.ends)) {
+    const bool is_stop = is_in(params.stop_token_ids);
+    seq.end = {is_stop ? FinishReason::kStop : FinishReason::kEos, is_stop ? id : -1, {}};
+  }
+}
+
+void EngineCore::finish_picks(const Plan& plan) {
+  for (const Pick& pick : plan.picks) {
+    Sequence& seq = *queues_.find(pick.seq);
+    const bool is_prefill =
+        seq.num_output() == 0 || seq.num_step_tokens > 1 || (seq.num_output() == 1 && seq.emitted);
+    seq.num_computed += seq.num_step_tokens;
+    if (seq.end.reason != FinishReason::kNone) {
+      finish(seq);
+      continue;
+    }
+    if (is_prefill) {
+      cache_->store(
+          seq.request.cache_namespace,
+          std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.num_computed)),
+          {.priority = seq.request.priority, .first_to_evict = false}, &seq.blocks);
+    }
+    if (seq.emitted) {
+      deliver(seq);
+    }
+  }
+}
+
+// Gives everything back before the last event, after which the sink may be gone.
+void EngineCore::finish(Sequence& seq) {
+  const bool was_computed_well =
+      seq.end.status.code() != Code::kInternal && seq.end.status.code() != Code::kDeviceLost;
+  if (seq.is_running && was_computed_well) {
+    cache_->store(
+        seq.request.cache_namespace,
+        std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.num_computed)),
+        {.priority = seq.request.priority, .first_to_evict = false}, &seq.blocks);
+  }
+  cache_->release(&seq.blocks);
+  if (!seq.was_started) {
+    forget_unstarted(seq);
+  }
+  ++(seq.end.reason == FinishReason::kAbort ? totals_.num_aborted : totals_.num_finished);
+  const std::unique_ptr<Sequence> last = queues_.remove(seq);
+  deliver(*last);
+}
+
+void EngineCore::deliver(Sequence& seq) {
+  StreamEvent event;
+  event.seq = seq.id;
+  if (seq.emitted) {
+    event.tokens.push_back(std::move(*seq.emitted));
+    seq.emitted.reset();
+    event.prompt_logprobs = std::exchange(seq.prompt_logprobs, {});
+  }
+  event.finish = seq.end.reason;
+  if (seq.end.reason != FinishReason::kNone) {
+    event.matched_token = seq.end.matched_token;
+    event.status = seq.end.status.code();
+    event.status_message = seq.end.status.message();
+    event.usage = seq.usage;
+    event.timings = seq.timings;
+    if (parts_.observer != nullptr) {
+      parts_.observer->on_end(seq.request, event);
+    }
+  }
+  seq.sink->on_event(std::move(event));
+}
+
+void EngineCore::forget_unstarted(const Sequence& seq) {
+  charge_queue(&queue_, -1, -seq.prompt_len);
+}
+
+void EngineCore::observe(const Plan& plan) {
+  ++totals_.num_steps;
+  totals_.num_mixed_steps += step_.num_decode_rows > 0 && step_.num_prefill_seqs > 0 ? 1 : 0;
+  totals_.num_preemptions += step_.num_preempted;
+  totals_.num_evicted_blocks += step_.num_evicted_blocks;
+  totals_.prefill_tokens += step_.num_prefill_tokens;
+  totals_.plan_time += step_.plan_time;
+  totals_.model_time += step_.model_time;
+  totals_.sample_time += step_.sample_time;
+  StepOutcome outcome;
+  outcome.num_running = std::ssize(queues_.running());
+  outcome.num_preempted = std::ssize(plan.preempts);
+  for (const Sequence* seq : queues_.running()) {
+    outcome.sum_output += seq->num_output();
+    outcome.sum_max_output += seq->max_output;
+  }
+  planner_.observe(outcome);
+  if (parts_.observer != nullptr) {
+    parts_.observer->on_step(step_);
+  }
+}
+
+EngineStats EngineCore::stats() const {
+  EngineStats stats = totals_;
+  stats.num_running = std::ssize(queues_.running());
+  stats.num_waiting = queues_.num_waiting();
+  stats.block_size = cache_->block_size();
+  stats.num_blocks = cache_->pool().num_blocks();
+  stats.num_free_blocks = cache_->pool().num_free();
+  stats.num_cached_blocks = cache_->tree().num_blocks();
+  stats.num_evictable_blocks = cache_->tree().num_evictable_blocks();
+  return stats;
+}
+
+Status EngineCore::check_invariants() const {
+  std::vector<const SeqBlocks*> blocks;
+  Status lengths;
+  queues_.for_each([&](const Sequence& seq) {
+    blocks.push_back(&seq.blocks);
+    const std::int64_t capacity = std::ssize(seq.blocks.table) * cache_->block_size();
+    if (seq.num_computed > capacity || (!seq.is_running && capacity > 0)) {
+      lengths = {Code::kInternal, "a sequence holds too few blocks, or waits with blocks"};
+    }
+  });
+  PLUMB_RETURN_IF_ERROR(lengths);
+  return cache_->check_invariants(blocks);
+}
+
+}  // namespace plumb

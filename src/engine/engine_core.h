@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/engine_options.h"
+#include "engine/engine_stats.h"
+#include "engine/kv_cache.h"
+#include "engine/memory_plan.h"
+#include "engine/request_limits.h"
+#include "engine/sequence_queues.h"
+#include "engine/step_batch.h"
+#include "engine/step_sampler.h"
+#include "model/model.h"
+#include "ops/backend.h"
+#include "scheduler/planner.h"
+
+namespace plumb {
+
+/// What the composition root puts together for an engine.
+///
+/// Ownership  all that is referred to outlives the engine.
+struct EngineParts {
+  std::unique_ptr<Model> model;
+  Backend* backend = nullptr;
+  OpTable ops;                        ///< the back end's, or a mix
+  const OpTable* meta_ops = nullptr;  ///< the meta back end's: they size the workspace
+  const Clock* clock = nullptr;
+  EngineObserver* observer = nullptr;  ///< may be null
+  std::vector<TokenId> end_tokens;     ///< end-of-generation tokens of model and tokenizer
+};
+
+/// Accepted requests that were never in a step: what the queue limits count. Thread: any.
+struct QueueGauge {
+  std::atomic<std::int64_t> num_requests{0};
+  std::atomic<std::int64_t> num_tokens{0};
+};
+
+/// The step loop without its thread: plan, apply, compute, choose, tell.
+/// Thread: engine.
+/// Cost    a step allocates one vector for each event, and where a sequence starts or leaves.
+class EngineCore {
+ public:
+  /// Errors kInvalidArgument: options that contradict each other or the model; kUnsupported: ops
+  /// that the model needs and `parts.ops` lacks, all of them; kResourceExhausted: too little
+  /// memory.
+  static Result<std::unique_ptr<EngineCore>> create(const EngineOptions& options,
+                                                    EngineParts parts);
+  ~EngineCore();
+
+  /// Takes a checked request that may produce max_output tokens.
+  void add(SeqId id, Request request, std::int64_t max_output, Clock::TimePoint submitted,
+           EventSink& sink);
+  /// Ends a sequence with that status; an unknown one is ignored.
+  void abort(SeqId id, const Status& status);
+  void abort_all(const Status& status);
+
+  bool has_work() const { return !queues_.empty(); }
+
+  /// Runs one step; the sinks hear of it before it returns. Errors kDeviceLost: all sequences have
+  /// ended with it, and nothing may be computed any more.
+  Status step();
+
+  /// Totals and present state; `state` is the caller's business.
+  EngineStats stats() const;
+
+  const RequestLimits& request_limits() const { return request_limits_; }
+
+  const MemoryPlan& memory_plan() const { return memory_plan_; }
+
+  const Model& model() const { return *parts_.model; }
+
+  const QueueGauge& queue() const { return queue_; }
+
+  QueueGauge& queue() { return queue_; }
+
+  /// Errors kInternal: blocks, locks and sequences do not agree.
+  Status check_invariants() const;
+
+ private:
+  struct Sizes;
+
+  EngineCore(const EngineOptions& options, EngineParts parts, const Sizes& sizes,
+             std::unique_ptr<KvCache> cache, Workspace workspace, StepBatch batch);
+  static Status check_parts(const EngineOptions& options, const EngineParts& parts);
+  static Sizes choose_sizes(const EngineOptions& options, const Model& model);
+
+  PlannerState snapshot(Clock::TimePoint now);
+  SeqSnapshot snapshot_of(const Sequence& seq, bool is_cache_short) const;
+  void snapshot_waiting(std::int64_t num_free_rows);
+  void apply(const Plan& plan, Clock::TimePoint now);
+  void preempt(Sequence& seq);
+  void start(Sequence& seq, Clock::TimePoint now);
+  void build_batch(const Plan& plan);
+  void want_logits(Sequence& seq);
+  Status compute(const Plan& plan);
+  void take_rows(std::span<const Result<EmittedToken>> results, Clock::TimePoint now);
+  void take_token(Sequence& seq, EmittedToken token, Clock::TimePoint now);
+  void finish_picks(const Plan& plan);
+  void finish(Sequence& seq);
+  void deliver(Sequence& seq);
+  void forget_unstarted(const Sequence& seq);
+  void observe(const Plan& plan);
+
+  EngineOptions options_;
+  EngineParts parts_;
+  RequestLimits request_limits_;
+  MemoryPlan memory_plan_;
+  QueueGauge queue_;
+  std::unique_ptr<Stream> stream_;
+  Workspace workspace_;
+  std::unique_ptr<KvCache> cache_;  // outlives the sequences, which hold leases of it
+  StepBatch batch_;
+  StepSampler sampler_;
+  Planner planner_;
+  SequenceQueues queues_;
+
+  std::vector<SeqSnapshot> running_snapshots_;
+  std::vector<SeqSnapshot> waiting_snapshots_;
+  std::vector<Sequence*> waiting_window_;
+  std::vector<SeqDeadline> passed_;
+  std::vector<LogitsRow> rows_;
+  std::int64_t hold_blocks_ = 0;
+  EngineStats totals_;
+  StepStats step_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <tuple>
+
+#include "base/option_field.h"
+#include "kvcache/evict_policy.h"
+#include "scheduler/schedule_policy.h"
+
+namespace plumb {
+
+/// How the engine batches, and how much memory it takes.
+struct EngineOptions {
+  std::int64_t max_num_seqs = 64;
+  std::int64_t chunk_tokens = 512;
+  std::int64_t merge_tokens = 0;
+  std::int64_t max_partial_prefills = 2;
+  std::int64_t max_context = 0;
+  std::int64_t min_context = 512;
+  std::int64_t kv_cache_bytes = 0;
+  std::int64_t memory_reserve_bytes = std::int64_t{256} << 20;
+  std::int64_t max_queued_requests = 0;
+  std::int64_t max_queued_tokens = 0;
+  std::chrono::milliseconds timeout{0};
+  std::chrono::milliseconds queue_timeout{0};
+  bool prefix_cache = true;
+  EvictStrategy evict_policy = EvictStrategy::kLru;
+  ScheduleOrder schedule_policy = ScheduleOrder::kFcfs;
+  double kv_conservativeness = 1.0;
+
+  static constexpr auto fields() {
+    using S = EngineOptions;
+    return std::tuple{
+        field(&S::max_num_seqs, "max-num-seqs", "sequences computed at a time", 1, 65536),
+        field(&S::chunk_tokens, "chunk-tokens", "tokens computed in one step", 1, 1 << 20),
+        field(&S::merge_tokens, "merge-tokens",
+              "tokens by which a prompt's last chunk may exceed a step; 0 = chunk-tokens / 16", 0,
+              1 << 20),
+        field(&S::max_partial_prefills, "max-partial-prefills",
+              "prompts that may be computed in part at a time", 1, 65536),
+        field(&S::max_context, "max-context",
+              "tokens of prompt and answer together; 0 = what the model was trained for", 0,
+              1 << 30),
+        field(&S::min_context, "min-context",
+              "refuse to start when the cache cannot hold one request of that many tokens", 1,
+              1 << 30),
+        bytes_field(&S::kv_cache_bytes, "kv-cache-bytes",
+                    "memory of the KV cache; 0 = what is free"),
+        bytes_field(&S::memory_reserve_bytes, "memory-reserve-bytes",
+                    "memory left free when the KV cache takes what is free"),
+        field(&S::max_queued_requests, "max-queued-requests",
+              "requests that may wait; 0 = four times max-num-seqs", 0, 1 << 24),
+        field(&S::max_queued_tokens, "max-queued-tokens",
+              "prompt tokens that may wait; 0 = no limit", 0),
+        field(&S::timeout, "request-timeout", "time from submission to the last token; 0s = none"),
+        field(&S::queue_timeout, "queue-timeout",
+              "time from submission to the first step; 0s = none"),
+        field(&S::prefix_cache, "prefix-cache", "reuse the cache of equal prompt beginnings"),
+        choice_field(&S::evict_policy, "evict-policy", "what leaves the prefix cache first",
+                     std::array{Choice<EvictStrategy>{"lru", EvictStrategy::kLru},
+                                Choice<EvictStrategy>{"lfu", EvictStrategy::kLfu},
+                                Choice<EvictStrategy>{"fifo", EvictStrategy::kFifo},
+                                Choice<EvictStrategy>{"mru", EvictStrategy::kMru},
+                                Choice<EvictStrategy>{"filo", EvictStrategy::kFilo},
+                                Choice<EvictStrategy>{"priority", EvictStrategy::kPriority},
+                                Choice<EvictStrategy>{"slru", EvictStrategy::kSlru}}),
+        choice_field(&S::schedule_policy, "schedule-policy", "order of the queue",
+                     std::array{Choice<ScheduleOrder>{"fcfs", ScheduleOrder::kFcfs},
+                                Choice<ScheduleOrder>{"priority", ScheduleOrder::kPriority}}),
+        field(&S::kv_conservativeness, "kv-conservativeness",
+              "how much room the cache keeps for answers to come; less admits more and preempts "
+              "more",
+              0.0, 4.0)};
+  }
+};
+
+}  // namespace plumb

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+
+#include "base/options.h"
+#include "engine/dry_run.h"
+#include "engine/engine_core.h"
+#include "engine/host_memory.h"
+#include "tensor/host_allocator.h"
+
+namespace plumb {
+namespace {
+
+// Prompt tokens of one step whose log probabilities are computed.
+constexpr std::int64_t kMaxLogitsTokens = 32;
+
+// The back end if the host cannot read its memory, else null.
+Backend* device_of(const EngineParts& parts) {
+  return &parts.backend->allocator() == &host_allocator() ? nullptr : parts.backend;
+}
+
+StepLimits step_limits(const EngineOptions& options, std::int64_t block_size) {
+  StepLimits limits;
+  limits.max_num_seqs = options.max_num_seqs;
+  limits.max_num_tokens = options.chunk_tokens;
+  limits.merge_tokens = options.merge_tokens > 0 ? options.merge_tokens
+                                                 : std::max(block_size, options.chunk_tokens / 16);
+  limits.max_num_partials = options.max_partial_prefills;
+  limits.max_logits_tokens = kMaxLogitsTokens;
+  limits.block_size = block_size;
+  return limits;
+}
+
+Status missing(const OpTable& ops, std::vector<std::string_view> needed) {
+  needed.push_back("argmax");
+  std::string names;
+  for (const std::string_view name : missing_ops(ops)) {
+    if (std::find(needed.begin(), needed.end(), name) != needed.end()) {
+      names += " " + std::string(name);
+    }
+  }
+  return names.empty() ? Status()
+                       : Status{Code::kUnsupported, "the back end lacks the operators" + names};
+}
+
+}  // namespace
+
+struct EngineCore::Sizes {
+  StepLimits limits;
+  StepSizes step;
+  std::int64_t max_context_len = 0;
+  MemoryPlan memory;
+};
+
+Status EngineCore::check_parts(const EngineOptions& options, const EngineParts& parts) {
+  PLUMB_CHECK(parts.model && parts.backend != nullptr && parts.clock != nullptr,
+              "an engine without model, back end or clock");
+  EngineOptions copy = options;
+  PLUMB_RETURN_IF_ERROR(join_violations(validate_options(bind_options(copy))));
+  const ModelFacts& facts = parts.model->facts();
+  if (options.max_context > facts.max_context_len) {
+    return {Code::kInvalidArgument, "max-context is " + std::to_string(options.max_context) +
+                                        ", the model was trained for " +
+                                        std::to_string(facts.max_context_len)};
+  }
+  for (const TokenId token : parts.end_tokens) {
+    if (token < 0 || token >= facts.vocab_size) {
+      return {Code::kInvalidArgument, "end-of-generation token " + std::to_string(token) +
+                                          " is not in the vocabulary of " +
+                                          std::to_string(facts.vocab_size)};
+    }
+  }
+  return {};
+}
+
+EngineCore::Sizes EngineCore::choose_sizes(const EngineOptions& options, const Model& model) {
+  Sizes sizes;
+  const KvLayout layout = model.kv_layout();
+  sizes.limits = step_limits(options, layout.block_size);
+  sizes.max_context_len =
+      options.max_context > 0 ? options.max_context : model.facts().max_context_len;
+  sizes.step = {.num_tokens = sizes.limits.max_step_tokens(),
+                .num_seqs = options.max_num_seqs,
+                .num_logits = sizes.limits.max_step_logits(),
+                .num_blocks = num_blocks_for(sizes.max_context_len, layout.block_size)};
+  return sizes;
+}
+
+Result<std::unique_ptr<EngineCore>> EngineCore::create(const EngineOptions& options,
+                                                       EngineParts parts) {
+  PLUMB_RETURN_IF_ERROR(check_parts(options, parts));
+  const Model& model = *parts.model;
+  Backend* const device = device_of(parts);
+  Sizes sizes = choose_sizes(options, model);
+  const OpTable no_ops;
+  const DryRun dry = dry_run(model, parts.meta_ops != nullptr ? *parts.meta_ops : no_ops,
+                             sizes.step, sizes.max_context_len);
+  PLUMB_RETURN_IF_ERROR(missing(parts.ops, dry.ops));
+  const KvLayout layout = model.kv_layout();
+  MemoryNeeds needs;
+  needs.free_bytes = device == nullptr ? available_host_bytes() : std::nullopt;
+  needs.weight_bytes = model.facts().weight_bytes;
+  needs.mapped_weight_bytes = device == nullptr ? model.facts().weight_bytes : 0;
+  needs.workspace_bytes = dry.workspace_bytes;
+  needs.block_bytes = layout.bytes_per_block();
+  needs.block_size = layout.block_size;
+  needs.max_useful_tokens = options.max_num_seqs * sizes.max_context_len;
+  needs.kv_cache_bytes = options.kv_cache_bytes;
+  needs.reserve_bytes = options.memory_reserve_bytes;
+  needs.min_context = std::min(options.min_context, sizes.max_context_len);
+  PLUMB_ASSIGN(sizes.memory, plan_memory(needs));
+  Allocator& allocator = parts.backend->allocator();
+  PLUMB_ASSIGN(Workspace workspace, Workspace::create(allocator, dry.workspace_bytes));
+  PLUMB_ASSIGN(std::unique_ptr<KvCache> cache,
+               KvCache::create(layout,
+                               {.num_blocks = sizes.memory.num_blocks,
+                                .prefix_cache = options.prefix_cache,
+                                .evict_policy = options.evict_policy},
+                               allocator));
+  PLUMB_ASSIGN(StepBatch batch, StepBatch::create(sizes.step, layout.block_size, device));
+  return std::unique_ptr<EngineCore>(new EngineCore(
+      options, std::move(parts), sizes, std::move(cache), std::move(workspace), std::move(batch)));
+}
+
+EngineCore::EngineCore(const EngineOptions& options, EngineParts parts, const Sizes& sizes,
+                       std::unique_ptr<KvCache> cache, Workspace workspace, StepBatch batch)
+    : options_(options),
+      parts_(std::move(parts)),
+      request_limits_{parts_.model->facts().vocab_size, sizes.max_context_len,
+                      sizes.memory.kv_tokens()},
+      memory_plan_(sizes.memory),
+      stream_(parts_.backend->new_stream()),
+      workspace_(std::move(workspace)),
+      cache_(std::move(cache)),
+      batch_(std::move(batch)),
+      sampler_(parts_.model->facts().vocab_size, sizes.step.num_logits, device_of(parts_)),
+      planner_(sizes.limits, make_schedule_policy(options.schedule_policy), make_least_recompute(),
+               std::make_unique<RatioAdmission>(options.kv_conservativeness)) {
+  const auto num_seqs = static_cast<std::size_t>(options.max_num_seqs);
+  running_snapshots_.reserve(num_seqs);
+  rows_.reserve(static_cast<std::size_t>(sizes.step.num_logits));
+}
+
+}  // namespace plumb

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+#include "base/clock.h"
+#include "request/request.h"
+
+namespace plumb {
+
+enum class EngineState : unsigned char {
+  kServing,
+  kDraining,  ///< finishes what it has, accepts nothing
+  kStopped,
+  kFailed,  ///< the device is lost; nothing more is computed
+};
+
+/// "serving", "draining", "stopped", "failed".
+std::string_view to_text(EngineState state);
+
+/// One step as it was. Units: durations as measured by the engine's clock.
+struct StepStats {
+  std::int64_t num_decode_rows = 0;
+  std::int64_t num_prefill_seqs = 0;
+  std::int64_t num_prefill_tokens = 0;
+  std::int64_t num_logits_rows = 0;
+  std::int64_t num_preempted = 0;
+  std::int64_t num_admitted = 0;
+  std::int64_t num_evicted_blocks = 0;
+  std::chrono::nanoseconds plan_time{};    ///< deciding and arranging blocks and inputs
+  std::chrono::nanoseconds model_time{};   ///< forward code
+  std::chrono::nanoseconds sample_time{};  ///< choosing tokens, events, storing prefixes
+};
+
+/// What the engine holds now and has done so far.
+struct EngineStats {
+  EngineState state = EngineState::kServing;
+  std::int64_t num_running = 0;
+  std::int64_t num_waiting = 0;  ///< accepted and not running, preempted ones included
+  std::int64_t block_size = 0;
+  std::int64_t num_blocks = 0;
+  std::int64_t num_free_blocks = 0;
+  std::int64_t num_cached_blocks = 0;     ///< in the prefix cache, used or not
+  std::int64_t num_evictable_blocks = 0;  ///< in the prefix cache and used by nobody
+
+  // Totals since the start.
+  std::int64_t num_steps = 0;
+  std::int64_t num_mixed_steps = 0;  ///< with decode rows and prefill chunks
+  std::int64_t num_submitted = 0;
+  std::int64_t num_finished = 0;  ///< by eos, stop token or length
+  std::int64_t num_aborted = 0;
+  std::int64_t num_preemptions = 0;
+  std::int64_t num_prefix_hits = 0;      ///< sequences that began with cached tokens
+  std::int64_t num_chunked_prompts = 0;  ///< prefills cut into several steps
+  std::int64_t num_evicted_blocks = 0;
+  std::int64_t prompt_tokens = 0;      ///< of sequences that were started
+  std::int64_t cached_tokens = 0;      ///< of these, found in the prefix cache at first start
+  std::int64_t prefill_tokens = 0;     ///< computed, again after preemption included
+  std::int64_t completion_tokens = 0;  ///< produced
+  std::chrono::nanoseconds plan_time{};
+  std::chrono::nanoseconds model_time{};
+  std::chrono::nanoseconds sample_time{};
+
+  std::int64_t num_used_blocks() const {
+    return num_blocks - num_free_blocks - num_evictable_blocks;
+  }
+};
+
+/// Whether the engine's thread gets on.
+struct Heartbeat {
+  std::int64_t num_beats = 0;  ///< steps begun
+  bool is_busy = false;        ///< within a step
+  Clock::TimePoint last_beat;  ///< when the last step began
+};
+
+/// Hears of every step and of every end; metrics are made from it.
+/// Thread: engine; must not block.
+class EngineObserver {
+ public:
+  virtual ~EngineObserver() = default;
+  virtual void on_step(const StepStats& step) = 0;
+  /// `event` has a finish reason, usage and timings.
+  virtual void on_end(const Request& request, const StreamEvent& event) = 0;
+};
+
+}  // namespace plumb

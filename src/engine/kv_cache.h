@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "kvcache/block_pool.h"
+#include "kvcache/prefix_tree.h"
+#include "ops/kv_layout.h"
+#include "tensor/device.h"
+
+namespace plumb {
+
+/// The blocks of one sequence: first those of the prefix tree, protected by the lock, then its own.
+struct SeqBlocks {
+  std::vector<BlockId> table;
+  std::vector<BlockRef> owned;  ///< leases of the last table entries
+  PrefixLock lock;
+};
+
+/// The memory of keys and values with the record of who uses which block.
+/// Thread: engine.
+class KvCache {
+ public:
+  struct Options {
+    std::int64_t num_blocks = 0;
+    bool prefix_cache = true;
+    EvictStrategy evict_policy = EvictStrategy::kLru;
+  };
+
+  /// Errors kResourceExhausted from the allocator.
+  static Result<std::unique_ptr<KvCache>> create(const KvLayout& layout, const Options& options,
+                                                 Allocator& allocator);
+
+  /// Cache tensors by model layer.
+  std::span<const KvLayerCache> layers() const { return layers_; }
+
+  std::int64_t block_size() const { return block_size_; }
+
+  bool has_prefix_cache() const { return prefix_cache_; }
+
+  const BlockPool& pool() const { return pool_; }
+
+  const PrefixTree& tree() const { return tree_; }
+
+  PrefixPeek peek(std::string_view cache_namespace, std::span<const TokenId> tokens) const;
+
+  /// Lets a sequence without blocks begin with the cached prefix of `tokens`; returns its length.
+  std::int64_t attach(std::string_view cache_namespace, std::span<const TokenId> tokens,
+                      SeqBlocks* blocks);
+
+  /// Evicts until that many blocks are free; returns how many were evicted.
+  /// Requires they can be: the planner has counted them.
+  std::int64_t make_free(std::int64_t num_blocks);
+
+  /// Takes blocks for that many tokens in all. Requires they are free.
+  void grow(std::int64_t num_tokens, SeqBlocks* blocks);
+
+  /// Shares the full blocks of computed tokens with later sequences; the sequence keeps using them.
+  void store(std::string_view cache_namespace, std::span<const TokenId> computed,
+             const PrefixOwner& owner, SeqBlocks* blocks);
+
+  /// Gives all blocks of a sequence back; stored ones stay cached until evicted.
+  void release(SeqBlocks* blocks);
+
+  /// Blocks that releasing the sequence makes free or evictable.
+  std::int64_t num_reclaimable(const SeqBlocks& blocks) const;
+
+  /// Errors kInternal: free, cached and owned blocks do not add up to the pool, or pool or tree are
+  /// broken.
+  Status check_invariants(std::span<const SeqBlocks* const> sequences) const;
+
+ private:
+  KvCache(std::int64_t block_size, const Options& options);
+
+  std::int64_t block_size_;
+  bool prefix_cache_;
+  std::vector<Buffer> buffers_;
+  std::vector<KvLayerCache> layers_;
+  BlockPool pool_;
+  PrefixTree tree_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/memory_plan.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/text.h"
+
+namespace plumb {
+namespace {
+
+std::string bytes(std::int64_t count) {
+  return bytes_to_text(static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0)));
+}
+
+std::string row(std::string name, const std::string& value, const std::string& remark) {
+  name.resize(std::max<std::size_t>(name.size(), 12), ' ');
+  std::string padded = value;
+  padded.insert(0, padded.size() < 12 ? 12 - padded.size() : 0, ' ');
+  return name + padded + (remark.empty() ? "" : "  " + remark) + "\n";
+}
+
+}  // namespace
+
+Result<MemoryPlan> plan_memory(const MemoryNeeds& needs) {
+  std::int64_t kv_bytes = needs.kv_cache_bytes;
+  if (kv_bytes == 0) {
+    if (!needs.free_bytes) {
+      return Status{Code::kInvalidArgument,
+                    "free memory of the device is unknown: set kv-cache-bytes"};
+    }
+    const std::int64_t useful =
+        (needs.max_useful_tokens + needs.block_size - 1) / needs.block_size * needs.block_bytes;
+    kv_bytes = std::min(useful, *needs.free_bytes - needs.mapped_weight_bytes -
+                                    needs.workspace_bytes - needs.reserve_bytes);
+  }
+  MemoryPlan plan;
+  plan.weight_bytes = needs.weight_bytes;
+  plan.workspace_bytes = needs.workspace_bytes;
+  plan.num_blocks = std::clamp<std::int64_t>(kv_bytes / needs.block_bytes, 0,
+                                             std::numeric_limits<std::int32_t>::max());
+  plan.kv_bytes = plan.num_blocks * needs.block_bytes;
+  plan.block_size = needs.block_size;
+  plan.block_bytes = needs.block_bytes;
+  plan.free_bytes = needs.free_bytes;
+  if (plan.kv_tokens() < needs.min_context) {
+    return Status{Code::kResourceExhausted,
+                  "the KV cache of " + bytes(kv_bytes) + " holds " +
+                      std::to_string(plan.kv_tokens()) + " tokens, fewer than min-context " +
+                      std::to_string(needs.min_context) + " (" + bytes(needs.block_bytes) +
+                      " for " + std::to_string(needs.block_size) +
+                      " tokens): give it more memory with kv-cache-bytes, or lower chunk-tokens, "
+                      "max-num-seqs or min-context"};
+  }
+  return plan;
+}
+
+std::string to_text(const MemoryPlan& plan) {
+  std::string text = row("weights", bytes(plan.weight_bytes), "");
+  text += row("workspace", bytes(plan.workspace_bytes), "activations and logits of one step");
+  text += row("kv cache", bytes(plan.kv_bytes),
+              std::to_string(plan.kv_tokens()) + " tokens in " + std::to_string(plan.num_blocks) +
+                  " blocks of " + std::to_string(plan.block_size));
+  text += row("total", bytes(plan.weight_bytes + plan.workspace_bytes + plan.kv_bytes), "");
+  if (plan.free_bytes) {
+    text += row("free before", bytes(*plan.free_bytes), "");
+  }
+  return text;
+}
+
+Json to_json(const MemoryPlan& plan) {
+  JsonObject object{{"weight_bytes", plan.weight_bytes}, {"workspace_bytes", plan.workspace_bytes},
+                    {"kv_bytes", plan.kv_bytes},         {"kv_tokens", plan.kv_tokens()},
+                    {"num_blocks", plan.num_blocks},     {"block_size", plan.block_size},
+                    {"block_bytes", plan.block_bytes}};
+  object.set("free_bytes", plan.free_bytes ? Json(*plan.free_bytes) : Json());
+  return object;
+}
+
+}  // namespace plumb

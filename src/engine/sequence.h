@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/kv_cache.h"
+#include "request/request.h"
+#include "sampling/token_counts.h"
+#include "scheduler/schedule_policy.h"
+
+namespace plumb {
+
+/// How a sequence is about to end.
+struct SeqEnd {
+  FinishReason reason = FinishReason::kNone;
+  TokenId matched_token = -1;
+  Status status;  ///< with kAbort
+};
+
+/// All that the engine knows of one request. Thread: engine.
+struct Sequence {
+  SeqId id{};
+  Request request;
+  EventSink* sink = nullptr;
+  QueueKey key;
+
+  std::vector<TokenId> tokens;  ///< prompt, then output
+  std::int64_t prompt_len = 0;
+  std::int64_t max_output = 0;
+  std::int64_t num_computed = 0;  ///< tokens whose keys and values are in the cache
+  SeqBlocks blocks;
+  std::optional<TokenCounts> counts;  ///< with penalties
+  std::vector<TokenId> ends;          ///< end-of-generation tokens and stop tokens that count
+
+  bool is_running = false;
+  bool was_started = false;
+  std::optional<Clock::TimePoint> deadline;
+  std::optional<Clock::TimePoint> queue_deadline;
+  Usage usage;
+  Timings timings;
+
+  PrefixPeek peek;  ///< of a waiting sequence: what the present step's plan counts on
+
+  // Of the step under way.
+  std::int64_t num_step_tokens = 0;
+  std::optional<EmittedToken> emitted;
+  SeqEnd end;
+
+  std::vector<EmittedToken> prompt_logprobs;  ///< until the first token takes them along
+
+  std::int64_t num_tokens() const { return std::ssize(tokens); }
+
+  std::int64_t num_output() const { return num_tokens() - prompt_len; }
+
+  /// Prompt log probabilities are still to be computed.
+  bool needs_prompt_logprobs() const {
+    return request.sampling.prompt_logprobs && num_output() == 0 &&
+           std::ssize(prompt_logprobs) < prompt_len;
+  }
+
+  /// The tokens that a cached prefix may replace: all but the last known one, and none whose logits
+  /// are wanted.
+  std::span<const TokenId> reusable() const {
+    std::int64_t len = num_tokens() - 1;
+    if (needs_prompt_logprobs()) {
+      len = std::max<std::int64_t>(std::ssize(prompt_logprobs) - 1, 0);
+    }
+    return std::span(tokens).first(static_cast<std::size_t>(len));
+  }
+};
+
+}  // namespace plumb

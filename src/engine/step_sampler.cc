@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/step_sampler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sampling/logits_math.h"
+
+namespace plumb {
+namespace {
+
+SampleContext context_of(const LogitsRow& row) {
+  const Sequence& seq = *row.sequence;
+  SampleContext context;
+  context.params = &seq.request.sampling;
+  context.counts = seq.counts ? &*seq.counts : nullptr;
+  if (seq.num_output() < seq.request.sampling.min_tokens) {
+    context.banned = seq.ends;
+  }
+  context.position = row.position;
+  return context;
+}
+
+}  // namespace
+
+StepSampler::StepSampler(std::int64_t vocab_size, std::int64_t max_rows, Backend* device)
+    : sampler_(vocab_size), device_(device) {
+  const auto rows = static_cast<std::size_t>(max_rows);
+  is_plain_.reserve(rows);
+  argmax_.resize(rows);
+  best_.resize(rows);
+  results_.reserve(rows);
+  if (device != nullptr) {
+    row_.resize(static_cast<std::size_t>(vocab_size));
+  }
+}
+
+Result<std::span<const Result<EmittedToken>>> StepSampler::choose(const Tensor& logits,
+                                                                  std::span<const LogitsRow> rows,
+                                                                  OpContext& op) {
+  results_.clear();
+  find_plain_rows(rows);
+  PLUMB_RETURN_IF_ERROR(run_argmax(logits, op));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (is_plain_[i] != 0) {
+      if (argmax_[i] >= 0 && std::isfinite(best_[i])) {
+        results_.emplace_back(EmittedToken{argmax_[i], 0.0F, {}});
+      } else {
+        results_.emplace_back(Status{Code::kInternal, "the model's logits are not numbers"});
+      }
+      continue;
+    }
+    PLUMB_ASSIGN(const void* row,
+                 on_host(logits.rows(static_cast<std::int64_t>(i), 1), row_.data(), op.stream()));
+    results_.push_back(choose_row(
+        {static_cast<const float*>(row), static_cast<std::size_t>(logits.dim(1))}, rows[i]));
+  }
+  return std::span<const Result<EmittedToken>>(results_);
+}
+
+void StepSampler::find_plain_rows(std::span<const LogitsRow> rows) {
+  is_plain_.clear();
+  for (const LogitsRow& row : rows) {
+    is_plain_.push_back(!row.is_prompt && needs_only_argmax(context_of(row)) ? 1 : 0);
+  }
+}
+
+// One call of the op for each run of neighbouring plain rows.
+Status StepSampler::run_argmax(const Tensor& logits, OpContext& op) {
+  const auto num_rows = std::ssize(is_plain_);
+  std::int64_t begin = 0;
+  while (begin < num_rows) {
+    std::int64_t end = begin;
+    while (end < num_rows && is_plain_[static_cast<std::size_t>(end)] != 0) {
+      ++end;
+    }
+    if (end == begin) {
+      ++begin;
+      continue;
+    }
+    const Workspace::Mark mark(op.workspace());
+    Argmax args;
+    args.x = logits.rows(begin, end - begin);
+    args.y = op.workspace().allocate(DType::kI32, {end - begin});
+    args.best = op.workspace().allocate(DType::kF32, {end - begin});
+    op.ops().argmax(args, op.stream());
+    const auto at = static_cast<std::size_t>(begin);
+    PLUMB_ASSIGN(const void* ids, on_host(args.y, &argmax_[at], op.stream()));
+    PLUMB_ASSIGN(const void* best, on_host(args.best, &best_[at], op.stream()));
+    if (device_ == nullptr) {
+      std::copy_n(static_cast<const std::int32_t*>(ids), end - begin, &argmax_[at]);
+      std::copy_n(static_cast<const float*>(best), end - begin, &best_[at]);
+    }
+    begin = end;
+  }
+  return {};
+}
+
+Result<const void*> StepSampler::on_host(const Tensor& tensor, void* staging, Stream& stream) {
+  if (device_ == nullptr) {
+    return tensor.address;
+  }
+  device_->copy(staging, tensor.address, tensor.num_elements() * 4, stream);
+  PLUMB_RETURN_IF_ERROR(stream.synchronize());
+  return staging;
+}
+
+Result<EmittedToken> StepSampler::choose_row(std::span<const float> logits, const LogitsRow& row) {
+  if (!row.is_prompt) {
+    return sampler_.sample(logits, context_of(row));
+  }
+  const LogitsSummary summary = summarize(logits);
+  if (!summary.is_valid) {
+    return Status{Code::kInternal, "the model's logits are not numbers"};
+  }
+  const Sequence& seq = *row.sequence;
+  return logprobs_of(logits, summary.max, seq.tokens[static_cast<std::size_t>(row.position)],
+                     seq.request.sampling.top_logprobs);
+}
+
+}  // namespace plumb

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/offline_output.h"
+
+#include <utility>
+
+#include "base/digest.h"
+#include "base/text.h"
+
+namespace plumb {
+namespace {
+
+std::string id_of_record(const Json& record) {
+  for (const char* name : {"custom_id", "id"}) {
+    const Json* field = record.find(name);
+    if (field != nullptr && field->is_string()) {
+      return field->as_string();
+    }
+  }
+  return {};
+}
+
+// Checks or writes the file that ties the results to their input.
+Status bind_to_input(const std::string& path, std::string_view input_content) {
+  const std::string run_path = path + ".run";
+  const std::string digest = to_hex(sha256(input_content));
+  if (!file_exists(run_path)) {
+    if (file_exists(path)) {
+      PLUMB_ASSIGN(const std::string content, read_file(path));
+      if (!content.empty()) {
+        return {Code::kInvalidArgument, path +
+                                            ": exists and is not the result of an earlier run (" +
+                                            run_path + " is missing); give another --output"};
+      }
+    }
+    return write_file_atomic(run_path, to_text(JsonObject{{"input_sha256", digest}}) + "\n");
+  }
+  PLUMB_ASSIGN(const std::string content, read_file(run_path, 1 << 16));
+  const Result<Json> run = parse_json(content);
+  const Json* recorded = run.ok() ? run.value().find("input_sha256") : nullptr;
+  if (recorded == nullptr || *recorded != Json(digest)) {
+    return {Code::kInvalidArgument,
+            path + ": belongs to another input: the input file has changed since the run began (" +
+                run_path + "); give another --output, or delete both files to begin anew"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Status OfflineOutput::recover(const std::string& path) {
+  if (!file_exists(path)) {
+    return {};
+  }
+  PLUMB_ASSIGN(const std::string content, read_file(path, std::uint64_t{1} << 36));
+  std::string_view rest = content;
+  std::uint64_t kept = 0;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('\n');
+    const Result<Json> record = parse_json(rest.substr(0, end));
+    if (end == std::string_view::npos || !record.ok() || id_of_record(record.value()).empty()) {
+      break;
+    }
+    done_.insert(id_of_record(record.value()));
+    kept += end + 1;
+    rest.remove_prefix(end + 1);
+  }
+  if (rest.find('\n') != std::string_view::npos) {
+    return {Code::kDataLoss, path + ": byte " + std::to_string(kept) +
+                                 " does not begin a result; the file was changed"};
+  }
+  dropped_ = !rest.empty();
+  PLUMB_ASSIGN(AppendFile file, AppendFile::open(path));
+  PLUMB_RETURN_IF_ERROR(dropped_ ? file.truncate(kept) : Status());
+  return file.sync();
+}
+
+Result<OfflineOutput> OfflineOutput::open(const std::string& path, std::string_view input_content) {
+  OfflineOutput output;
+  PLUMB_RETURN_IF_ERROR(bind_to_input(path, input_content));
+  PLUMB_RETURN_IF_ERROR(output.recover(path));
+  PLUMB_ASSIGN(AppendFile file, AppendFile::open(path));
+  output.file_ = std::make_unique<AppendFile>(std::move(file));
+  return output;
+}
+
+Status OfflineOutput::append(const std::string& id, const Json& record) {
+  PLUMB_RETURN_IF_ERROR(file_->append(to_text(record) + "\n"));
+  done_.insert(id);
+  is_dirty_ = true;
+  return {};
+}
+
+Status OfflineOutput::commit() {
+  if (!is_dirty_) {
+    return {};
+  }
+  is_dirty_ = false;
+  return file_->sync();
+}
+
+}  // namespace plumb
