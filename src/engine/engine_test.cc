@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine_test_scene.h"
+#include "engine/engine_test_scene.h"
 
 namespace plumb {
 namespace {

@@ -12,7 +12,8 @@ import sys
 import source
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]*)"', re.M)
-TEST_SUFFIXES = ("_test.cc", "_bench.cc")
+# x_test.cc, x_bench.cc, and what they share: x_test_scene.h
+TEST_FILE = re.compile(r"_(test|bench)(_\w+)?\.(cc|h)$")
 
 
 def read_table(text):
@@ -51,7 +52,7 @@ def violations(root):
             found.append(f"{path}: belongs to no module of cmake/layers.cmake")
             continue
         text = source.strip(source.read(root, path))
-        is_test = path.endswith(TEST_SUFFIXES) or "/testing/" in path
+        is_test = TEST_FILE.search(path) is not None
         for match in INCLUDE.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
             target = match.group(1)
