@@ -75,6 +75,21 @@ std::optional<std::string> template_of(const Json& tokenizer_config) {
   return std::nullopt;
 }
 
+// The variables by which templates name special tokens.
+JsonObject special_texts(const Tokenizer& tokenizer) {
+  JsonObject out;
+  const auto add = [&](const char* name, std::optional<TokenId> id) {
+    if (id.has_value()) {
+      out.append(name, std::string(tokenizer.token_text(*id)));
+    }
+  };
+  add("bos_token", tokenizer.special_ids().bos);
+  add("eos_token", tokenizer.special_ids().eos);
+  add("unk_token", tokenizer.special_ids().unknown);
+  add("pad_token", tokenizer.special_ids().padding);
+  return out;
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> chat_template_source(const Checkpoint& checkpoint) {
