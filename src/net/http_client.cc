@@ -50,7 +50,7 @@ struct WriteWait {
   UniqueFunction<void(Status)> waiter;
 };
 
-Task<Status> write_all(Stream* stream, std::array<std::string_view, 2> parts) {
+Task<Status> write_all(ByteStream* stream, std::array<std::string_view, 2> parts) {
   const auto wait = std::make_shared<WriteWait>();  // shared with the callback
   std::optional<Status> outcome =
       stream->write(parts, [wait](Status status) { wait->waiter(std::move(status)); });
@@ -70,7 +70,7 @@ struct Watch {
     }
   }
 
-  Stream* stream = nullptr;
+  ByteStream* stream = nullptr;
   Status why;
 };
 
@@ -93,8 +93,8 @@ struct FireOnStop {
 class Exchange {
  public:
   Exchange(IoContext& loop, ConnectionPool& pool, std::string server,
-           std::unique_ptr<Stream> stream, const ClientRequest& request, const HttpLimits& limits,
-           Clock::TimePoint deadline)
+           std::unique_ptr<ByteStream> stream, const ClientRequest& request,
+           const HttpLimits& limits, Clock::TimePoint deadline)
       : loop_(loop),
         pool_(pool),
         server_(std::move(server)),
@@ -233,7 +233,7 @@ class Exchange {
   IoContext& loop_;
   ConnectionPool& pool_;
   std::string server_;
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<ByteStream> stream_;
   HttpLimits limits_;
   bool no_body_;
   Clock::TimePoint deadline_;
@@ -288,10 +288,10 @@ Task<Result<std::unique_ptr<HttpExchange>>> HttpClient::open(ClientRequest reque
   limits.max_header_bytes = options_.max_header_bytes;
   limits.max_body_bytes = std::numeric_limits<std::int64_t>::max();
   for (;;) {
-    std::unique_ptr<Stream> stream = pool_->take(server);
+    std::unique_ptr<ByteStream> stream = pool_->take(server);
     const bool is_reused = stream != nullptr;
     if (!is_reused) {
-      Result<std::unique_ptr<Stream>> fresh = co_await connect(*url, request);
+      Result<std::unique_ptr<ByteStream>> fresh = co_await connect(*url, request);
       if (!fresh.ok()) {
         co_return fresh.status();
       }
@@ -311,7 +311,7 @@ Task<Result<std::unique_ptr<HttpExchange>>> HttpClient::open(ClientRequest reque
   }
 }
 
-Task<Result<std::unique_ptr<Stream>>> HttpClient::connect(Url url, ClientRequest request) {
+Task<Result<std::unique_ptr<ByteStream>>> HttpClient::connect(Url url, ClientRequest request) {
   ConnectOptions options;
   options.host = url.host;
   options.port = url.port;
@@ -320,7 +320,7 @@ Task<Result<std::unique_ptr<Stream>>> HttpClient::connect(Url url, ClientRequest
   if (url.is_tls) {
     options.tls = options_.tls;
   }
-  co_return co_await await_callback<Result<std::unique_ptr<Stream>>>(
+  co_return co_await await_callback<Result<std::unique_ptr<ByteStream>>>(
       [this, &options](Transport::ConnectCallback done) {
         transport_.connect(loop_, std::move(options), std::move(done));
       });

@@ -89,7 +89,7 @@ class HttpClient {
   Result<HttpResponse> stream_blocking(ClientRequest request, BodySink sink);
 
  private:
-  Task<Result<std::unique_ptr<Stream>>> connect(Url url, ClientRequest request);
+  Task<Result<std::unique_ptr<ByteStream>>> connect(Url url, ClientRequest request);
 
   IoContext& loop_;
   Transport& transport_;

@@ -16,7 +16,7 @@ ConnectionPool::~ConnectionPool() {
   }
 }
 
-std::unique_ptr<Stream> ConnectionPool::take(const std::string& server) {
+std::unique_ptr<ByteStream> ConnectionPool::take(const std::string& server) {
   const auto found = idle_.find(server);
   if (found == idle_.end()) {
     return nullptr;
@@ -34,7 +34,7 @@ std::unique_ptr<Stream> ConnectionPool::take(const std::string& server) {
   return nullptr;
 }
 
-void ConnectionPool::give(const std::string& server, std::unique_ptr<Stream> stream) {
+void ConnectionPool::give(const std::string& server, std::unique_ptr<ByteStream> stream) {
   std::vector<Idle>& streams = idle_[server];
   if (static_cast<std::int64_t>(streams.size()) >= options_.max_idle_per_host) {
     stream->close();

@@ -18,12 +18,12 @@ class ConnectionPool {
   ~ConnectionPool();
 
   /// The connection to that server used last, if one is still alive; else null.
-  std::unique_ptr<Stream> take(const std::string& server);
-  void give(const std::string& server, std::unique_ptr<Stream> stream);
+  std::unique_ptr<ByteStream> take(const std::string& server);
+  void give(const std::string& server, std::unique_ptr<ByteStream> stream);
 
  private:
   struct Idle {
-    std::unique_ptr<Stream> stream;
+    std::unique_ptr<ByteStream> stream;
     Clock::TimePoint until;
   };
 

@@ -58,7 +58,7 @@ const std::string& ServerLoop::date_now() {
   return date;
 }
 
-HttpConnection::HttpConnection(ServerLoop& home, std::unique_ptr<Stream> stream)
+HttpConnection::HttpConnection(ServerLoop& home, std::unique_ptr<ByteStream> stream)
     : home_(home), stream_(std::move(stream)) {}
 
 void HttpConnection::start() {

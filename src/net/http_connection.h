@@ -50,7 +50,7 @@ struct ServerLoop {
 class HttpConnection final : public ResponseSink,
                              public std::enable_shared_from_this<HttpConnection> {
  public:
-  HttpConnection(ServerLoop& home, std::unique_ptr<Stream> stream);
+  HttpConnection(ServerLoop& home, std::unique_ptr<ByteStream> stream);
 
   void start();
   /// Answers 503 at once, for a server that is full.
@@ -100,7 +100,7 @@ class HttpConnection final : public ResponseSink,
   void beat(TimePoint now);
 
   ServerLoop& home_;
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<ByteStream> stream_;
   Phase phase_ = Phase::kIdle;
   bool reading_ = false;
   bool writing_ = false;

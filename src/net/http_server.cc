@@ -76,7 +76,7 @@ Status HttpServer::open(HttpServerOptions options, HttpHandler& handler) {
   }
   listener_ = std::move(listener).value();
   listener_->start([this]() -> IoContext& { return *loops_[next_loop_++ % loops_.size()]; },
-                   [this](IoContext& loop, std::unique_ptr<Stream> stream) {
+                   [this](IoContext& loop, std::unique_ptr<ByteStream> stream) {
                      on_accept(loop, std::move(stream));
                    });
   return Status();
@@ -103,7 +103,7 @@ void HttpServer::stop_accepting() {
   listener_->close();
 }
 
-void HttpServer::on_accept(IoContext& loop, std::unique_ptr<Stream> stream) {
+void HttpServer::on_accept(IoContext& loop, std::unique_ptr<ByteStream> stream) {
   std::size_t i = 0;
   while (loops_[i] != &loop) {
     ++i;

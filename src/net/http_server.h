@@ -96,7 +96,7 @@ class HttpServer {
  private:
   HttpServer();
   Status open(HttpServerOptions options, HttpHandler& handler);
-  void on_accept(IoContext& loop, std::unique_ptr<Stream> stream);
+  void on_accept(IoContext& loop, std::unique_ptr<ByteStream> stream);
   void on_each_loop(void (*action)(ServerLoop&));
 
   std::unique_ptr<Transport> own_transport_;

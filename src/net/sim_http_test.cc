@@ -44,7 +44,7 @@ class SimHttpTest : public testing::Test, public HttpHandler {
     ConnectOptions options;
     options.host = "10.0.0.1";
     options.port = 80;
-    net_.connect(net_.loop(), options, [&](Result<std::unique_ptr<Stream>> stream) {
+    net_.connect(net_.loop(), options, [&](Result<std::unique_ptr<ByteStream>> stream) {
       ASSERT_TRUE(stream.ok());
       raw_ = std::move(stream).value();
       done = true;
@@ -83,7 +83,7 @@ class SimHttpTest : public testing::Test, public HttpHandler {
   std::vector<DisconnectReason> gone_;
   std::vector<ResponseWriter> waiting_;
   std::unique_ptr<HttpServer> server_;
-  std::unique_ptr<Stream> raw_;
+  std::unique_ptr<ByteStream> raw_;
   std::string seen_;
   bool ended_ = false;
 };

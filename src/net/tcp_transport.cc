@@ -49,7 +49,7 @@ void set_socket_options(Socket& socket) {
   socket.set_option(asio::socket_base::keep_alive(true), ignored);
 }
 
-class TcpStream final : public Stream {
+class TcpStream final : public ByteStream {
  public:
   TcpStream(IoContext& loop, Socket socket) : loop_(loop), socket_(std::move(socket)) {
     set_socket_options(socket_);
@@ -309,7 +309,7 @@ class TcpListener final : public Listener {
   }
 
   static void hand_over(const std::shared_ptr<State>& state, IoContext& target, Socket socket) {
-    std::unique_ptr<Stream> stream = std::make_unique<TcpStream>(target, std::move(socket));
+    std::unique_ptr<ByteStream> stream = std::make_unique<TcpStream>(target, std::move(socket));
     if (state->tls) {
       stream = state->tls->wrap_server(target, std::move(stream));
     }
@@ -398,14 +398,14 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     if (!done_) {
       return;
     }
-    std::unique_ptr<Stream> stream = std::make_unique<TcpStream>(loop_, std::move(socket_));
+    std::unique_ptr<ByteStream> stream = std::make_unique<TcpStream>(loop_, std::move(socket_));
     if (tls_ == nullptr) {
       finish(std::move(stream));
       return;
     }
     handshaking_ = stream.get();
     tls_->connect(loop_, std::move(stream), options_.host,
-                  [self = shared_from_this()](Result<std::unique_ptr<Stream>> secured) {
+                  [self = shared_from_this()](Result<std::unique_ptr<ByteStream>> secured) {
                     self->handshaking_ = nullptr;
                     if (secured.ok()) {
                       self->finish(std::move(secured).value());
@@ -415,7 +415,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
                   });
   }
 
-  void finish(std::unique_ptr<Stream> stream) {
+  void finish(std::unique_ptr<ByteStream> stream) {
     if (done_) {
       end(std::move(stream));
     }
@@ -434,7 +434,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     end(std::move(status).with("connect to " + name()));
   }
 
-  void end(Result<std::unique_ptr<Stream>> outcome) {
+  void end(Result<std::unique_ptr<ByteStream>> outcome) {
     loop_.cancel(timer_);
     stop_.reset();
     Transport::ConnectCallback done = std::move(done_);
@@ -448,7 +448,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   Transport::ConnectCallback done_;
   Resolver resolver_;
   Socket socket_;
-  Stream* handshaking_ = nullptr;
+  ByteStream* handshaking_ = nullptr;
   TimerId timer_;
   std::optional<std::stop_callback<StopHook>> stop_;
 };

@@ -33,10 +33,10 @@ using ContextPtr = std::unique_ptr<SSL_CTX, SslDelete>;
 /// TLS between a stream and its user, through memory buffers.
 ///
 /// Callbacks of the user travel inside the callbacks given to the inner stream, which keeps the
-/// ownership rule of Stream without a cycle.
-class TlsStream final : public Stream {
+/// ownership rule of ByteStream without a cycle.
+class TlsStream final : public ByteStream {
  public:
-  TlsStream(IoContext& loop, std::unique_ptr<Stream> inner, SslPtr ssl)
+  TlsStream(IoContext& loop, std::unique_ptr<ByteStream> inner, SslPtr ssl)
       : loop_(loop), inner_(std::move(inner)), ssl_(std::move(ssl)) {
     SSL_set_bio(ssl_.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
   }
@@ -285,7 +285,7 @@ class TlsStream final : public Stream {
   }
 
   IoContext& loop_;
-  std::unique_ptr<Stream> inner_;
+  std::unique_ptr<ByteStream> inner_;
   SslPtr ssl_;
   std::string plain_;
   std::size_t plain_at_ = 0;
@@ -351,14 +351,15 @@ Result<std::unique_ptr<TlsContext>> TlsContext::client(const TlsClientOptions& o
   return std::unique_ptr<TlsContext>(new TlsContext(std::move(impl)));
 }
 
-std::unique_ptr<Stream> TlsContext::wrap_server(IoContext& loop, std::unique_ptr<Stream> inner) {
+std::unique_ptr<ByteStream> TlsContext::wrap_server(IoContext& loop,
+                                                    std::unique_ptr<ByteStream> inner) {
   SslPtr ssl(SSL_new(impl_->context.get()));
   SSL_set_accept_state(ssl.get());
   return std::make_unique<TlsStream>(loop, std::move(inner), std::move(ssl));
 }
 
-void TlsContext::connect(IoContext& loop, std::unique_ptr<Stream> inner, const std::string& host,
-                         Transport::ConnectCallback done) {
+void TlsContext::connect(IoContext& loop, std::unique_ptr<ByteStream> inner,
+                         const std::string& host, Transport::ConnectCallback done) {
   SslPtr ssl(SSL_new(impl_->context.get()));
   SSL_set_connect_state(ssl.get());
   X509_VERIFY_PARAM* param = SSL_get0_param(ssl.get());
@@ -371,7 +372,7 @@ void TlsContext::connect(IoContext& loop, std::unique_ptr<Stream> inner, const s
   TlsStream* raw = stream.get();
   raw->start_handshake([stream = std::move(stream), done = std::move(done)](Status status) mutable {
     if (status.ok()) {
-      done(std::unique_ptr<Stream>(std::move(stream)));
+      done(std::unique_ptr<ByteStream>(std::move(stream)));
     } else {
       done(std::move(status));
     }

@@ -21,11 +21,11 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
 
   /// A stream whose first read carries out the handshake. Requires that reads come before writes.
-  std::unique_ptr<Stream> wrap_server(IoContext& loop, std::unique_ptr<Stream> inner);
+  std::unique_ptr<ByteStream> wrap_server(IoContext& loop, std::unique_ptr<ByteStream> inner);
 
   /// Shakes hands as a client of host, then hands over the secured stream.
   /// Errors: kUnavailable with the reason, certificate errors included.
-  void connect(IoContext& loop, std::unique_ptr<Stream> inner, const std::string& host,
+  void connect(IoContext& loop, std::unique_ptr<ByteStream> inner, const std::string& host,
                Transport::ConnectCallback done);
 
  private:

@@ -21,13 +21,13 @@ namespace plumb {
 /// Ownership: a pending callback keeps the stream alive (it owns it, or owns what owns it); no call
 /// may be made once close() was called, except close().
 /// Thread: the loop's; callbacks run there, never inside the call that was given them.
-class Stream {
+class ByteStream {
  public:
   /// The bytes that arrived, valid during the call; empty = the peer will send no more.
   using ReadCallback = UniqueFunction<void(Result<std::string_view>)>;
   using WriteCallback = UniqueFunction<void(Status)>;
 
-  virtual ~Stream() = default;
+  virtual ~ByteStream() = default;
 
   /// Waits for bytes. Requires no other read pending.
   virtual void read(ReadCallback done) = 0;
@@ -92,7 +92,7 @@ class Listener {
   /// Names the loop for the next connection.
   using PickLoop = std::function<IoContext&()>;
   /// A new connection; runs on the loop it is bound to.
-  using AcceptCallback = std::function<void(IoContext&, std::unique_ptr<Stream>)>;
+  using AcceptCallback = std::function<void(IoContext&, std::unique_ptr<ByteStream>)>;
 
   virtual ~Listener() = default;
   virtual int port() const = 0;
@@ -105,7 +105,7 @@ class Listener {
 /// (support/sim_net.h). Thread: any for listen(); connect() on the loop it names.
 class Transport {
  public:
-  using ConnectCallback = UniqueFunction<void(Result<std::unique_ptr<Stream>>)>;
+  using ConnectCallback = UniqueFunction<void(Result<std::unique_ptr<ByteStream>>)>;
 
   virtual ~Transport() = default;
   /// Errors: kUnavailable (port taken), kInvalidArgument (address, certificate), named in full.

@@ -147,9 +147,9 @@ class SimNet final : public Transport {
     bool was_reset = false;
     bool closed = false;
     bool sent_end = false;
-    Stream::ReadCallback reader;
+    ByteStream::ReadCallback reader;
     std::string unsent;
-    Stream::WriteCallback writer;
+    ByteStream::WriteCallback writer;
     UniqueFunction<void()> reset_waiter;
   };
 
@@ -184,7 +184,7 @@ class SimNet final : public Transport {
       }
     }
 
-    void accept(std::unique_ptr<Stream> stream) { on_accept_(pick_(), std::move(stream)); }
+    void accept(std::unique_ptr<ByteStream> stream) { on_accept_(pick_(), std::move(stream)); }
 
    private:
     std::shared_ptr<State> state_;
@@ -194,7 +194,7 @@ class SimNet final : public Transport {
     AcceptCallback on_accept_;
   };
 
-  class SimStream final : public Stream {
+  class SimStream final : public ByteStream {
    public:
     SimStream(SimNet* net, std::shared_ptr<Link> link, int side)
         : net_(net), link_(std::move(link)), side_(side) {}
@@ -268,7 +268,7 @@ class SimNet final : public Transport {
   }
 
   static void end_connect(const std::shared_ptr<ConnectCallback>& shared,
-                          Result<std::unique_ptr<Stream>> outcome) {
+                          Result<std::unique_ptr<ByteStream>> outcome) {
     if (*shared) {
       ConnectCallback done = std::move(*shared);
       *shared = nullptr;
@@ -307,7 +307,7 @@ class SimNet final : public Transport {
     }
     links_.push_back(link);
     found->second->accept(std::make_unique<SimStream>(this, link, 1));
-    end_connect(shared, std::unique_ptr<Stream>(std::make_unique<SimStream>(this, link, 0)));
+    end_connect(shared, std::unique_ptr<ByteStream>(std::make_unique<SimStream>(this, link, 0)));
   }
 
   static std::int64_t unread_bytes(const End& end) {
@@ -377,14 +377,14 @@ class SimNet final : public Transport {
     if (!piece.empty()) {
       end.inbound.pop_front();
     }
-    Stream::ReadCallback reader = std::move(end.reader);
+    ByteStream::ReadCallback reader = std::move(end.reader);
     end.reader = nullptr;
     reader(std::string_view(piece));
     End& sender = link->ends[static_cast<std::size_t>(1 - side)];
     if (sender.writer) {
       send(link, 1 - side);
       if (sender.unsent.empty() && sender.writer) {
-        Stream::WriteCallback writer = std::move(sender.writer);
+        ByteStream::WriteCallback writer = std::move(sender.writer);
         sender.writer = nullptr;
         writer(Status());
       }
