@@ -9,7 +9,8 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kChunk = 512;  // keys of one partial result
+constexpr std::int64_t kChunk = 512;                   // keys of one partial result
+constexpr std::int64_t kMaxPartialBytes = 32LL << 20;  // more rows than that fill all threads
 
 }  // namespace
 
@@ -21,7 +22,8 @@ std::int64_t paged_attention_scratch_bytes(std::int64_t num_tokens, std::int64_t
   }
   // A partial result: D sums, the largest score and the sum of the weights.
   const std::int64_t num_chunks = (max_context_len + kChunk - 1) / kChunk;
-  return num_tokens * num_q_heads * num_chunks * (head_dim + 2) * 4 + kAlways;
+  const std::int64_t partials = num_tokens * num_q_heads * num_chunks * (head_dim + 2) * 4;
+  return std::min(partials, kMaxPartialBytes) + kAlways;
 }
 
 Status validate(const PagedAttention& args) {

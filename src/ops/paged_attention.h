@@ -46,7 +46,10 @@ struct PagedAttention {
 };
 
 /// Room for the partial results of long contexts: T query rows of Hq heads of D over at most
-/// max_context keys.
+/// max_context_len keys, one of D + 2 floats for each 512 keys.
+///
+/// At most 32 MiB: where partial results take more (a long prompt), a back end walks the keys of a
+/// row in order instead, with the same result.
 std::int64_t paged_attention_scratch_bytes(std::int64_t num_tokens, std::int64_t num_q_heads,
                                            std::int64_t head_dim, std::int64_t max_context_len);
 

@@ -202,6 +202,7 @@ TEST(ScratchBytes, cover_the_quantised_rows_and_the_partial_results) {
   EXPECT_EQ(paged_attention_scratch_bytes(9, 4, 64, 512), 4096);
   EXPECT_EQ(paged_attention_scratch_bytes(9, 4, 64, 513), 9 * 4 * 2 * 66 * 4 + 4096);
   EXPECT_EQ(paged_attention_scratch_bytes(0, 4, 64, 5000), 4096);
+  EXPECT_EQ(paged_attention_scratch_bytes(8192, 32, 128, 131072), (32 << 20) + 4096);
 }
 
 TEST(CostStream, sums_the_calls_of_each_op) {

@@ -10,8 +10,9 @@ void add_tier(std::vector<BackendEntry>* entries, const char* name, CpuTier tier
     return;  // not in this processor
   }
   for (const int num_threads : {1, 2, 3}) {
-    entries->push_back({std::string(name) + "_t" + std::to_string(num_threads),
-                        [=] { return make_cpu_backend({num_threads, tier}).value(); }});
+    entries->push_back({std::string(name) + "_t" + std::to_string(num_threads), [=] {
+                          return make_cpu_backend({num_threads, tier}).value();
+                        }});
   }
 }
 
