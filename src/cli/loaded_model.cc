@@ -8,26 +8,6 @@
 namespace plumb {
 namespace {
 
-// Ids of generation_config.json's eos_token_id (a number or a list).
-std::vector<TokenId> end_tokens_of(const Json& generation_config) {
-  std::vector<TokenId> ids;
-  const auto add = [&](const Json& json) {
-    std::int64_t id = 0;
-    if (json.to_int64(&id)) {
-      ids.push_back(static_cast<TokenId>(id));
-    }
-  };
-  const Json* eos = generation_config.find("eos_token_id");
-  if (eos != nullptr && eos->is_array()) {
-    for (const Json& id : eos->as_array()) {
-      add(id);
-    }
-  } else if (eos != nullptr) {
-    add(*eos);
-  }
-  return ids;
-}
-
 // A JSON file beside the weights; null if there is none.
 Result<Json> optional_json(const Checkpoint& checkpoint, const char* file_name) {
   Result<Json> json = checkpoint.read_json(file_name);
@@ -110,14 +90,14 @@ Result<std::unique_ptr<Tokenizer>> load_tokenizer(const Checkpoint& checkpoint) 
   if (checkpoint.kind() == Checkpoint::Kind::kGguf) {
     return Tokenizer::from_metadata(checkpoint.metadata());
   }
-  PLUMB_ASSIGN(const Json generation, optional_json(checkpoint, "generation_config.json"));
+  const auto optional_text = [&](const char* name) -> Result<std::string> {
+    const std::string path = checkpoint.folder() + "/" + name;
+    return file_exists(path) ? read_file(path) : Result<std::string>(std::string());
+  };
   PLUMB_ASSIGN(const std::string tokenizer, read_file(checkpoint.folder() + "/tokenizer.json"));
-  const std::string config_path = checkpoint.folder() + "/tokenizer_config.json";
-  std::string config;
-  if (file_exists(config_path)) {
-    PLUMB_ASSIGN(config, read_file(config_path));
-  }
-  return Tokenizer::from_tokenizer_json(tokenizer, config, end_tokens_of(generation));
+  PLUMB_ASSIGN(const std::string config, optional_text("tokenizer_config.json"));
+  PLUMB_ASSIGN(const std::string generation, optional_text("generation_config.json"));
+  return Tokenizer::from_tokenizer_json(tokenizer, config, generation);
 }
 
 Result<std::unique_ptr<ChatTemplate>> load_chat_template(const Checkpoint& checkpoint,

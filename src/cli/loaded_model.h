@@ -30,6 +30,9 @@ Result<TextParts> load_text_parts(const Checkpoint& checkpoint);
 Result<std::unique_ptr<Tokenizer>> load_tokenizer(const Checkpoint& checkpoint);
 /// Null when the checkpoint has no template.
 Result<std::unique_ptr<ChatTemplate>> load_chat_template(const Checkpoint& checkpoint,
-                                                         const Tokenizer* tokenizer);
+                                                         const Tokenizer& tokenizer);
+
+/// The source of the template, if there is one.
+Result<std::optional<std::string>> chat_template_source(const Checkpoint& checkpoint);
 
 }  // namespace plumb

@@ -19,7 +19,9 @@ CLI::App* group_of(CLI::App& app, std::string* name) {
   }
   const std::string group = name->substr(0, space);
   name->erase(0, space + 1);
-  CLI::App* found = app.get_subcommand_no_throw(group);
+  const std::vector<CLI::App*> groups =
+      app.get_subcommands([&](CLI::App* sub) { return sub->get_name() == group; });
+  CLI::App* found = groups.empty() ? nullptr : groups.front();
   if (found == nullptr) {
     found = app.add_subcommand(group, group + " commands");
     found->require_subcommand(1);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/options.h"
 #include "cli/catalogue.h"
 #include "cli/version.h"
 #include "model/families.h"
