@@ -280,9 +280,12 @@ class Loader {
       parts_.model_matches_special = parts_.model_matches_special || token.special;
       normalized.push_back(std::move(token));
     }
-    parts_.splitter = std::make_unique<AddedTokenSplitter>(std::move(raw));
+    parts_.splitter = std::make_unique<AddedTokenSplitter>(raw);
     if (kind_ == "Unigram") {
-      UnigramModel model(*parts_.vocab, unknown_, byte_fallback_, scores_);
+      UnigramModel model(*parts_.vocab, {.unknown = unknown_,
+                                         .byte_fallback = byte_fallback_,
+                                         .match_byte_tokens = true,
+                                         .exact_scores = scores_});
       parts_.model = std::make_unique<JsonTextModel>(JsonTextModel::Stages{
           std::move(normalizer), std::move(cutter), std::move(model), std::move(normalized)});
       return {};

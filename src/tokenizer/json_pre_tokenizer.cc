@@ -277,7 +277,9 @@ Status add_step(const Json& config, bool* is_byte_level, Steps* steps) {
   }
   if (type == "Whitespace") {
     PLUMB_RETURN_IF_ERROR(add_regex(R"re(\s+)re", Behavior::kRemoved, steps));
-    return add_regex(R"re(\w+|[^\w\s]+)re", Behavior::kIsolated, steps);
+    // Word characters of the package's other regular-expression engine, which are not those of \w.
+    return add_regex(R"re([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200C\u200D]+)re", Behavior::kIsolated,
+                     steps);
   }
   if (type == "WhitespaceSplit") {
     return add_regex(R"re(\s)re", Behavior::kRemoved, steps);

@@ -26,7 +26,7 @@ class JsonTextModel final : public TextModel {
 
   explicit JsonTextModel(Stages stages)
       : normalizer_(std::move(stages.normalizer)),
-        splitter_(std::move(stages.normalized_tokens)),
+        splitter_(stages.normalized_tokens),
         pre_tokenizer_(std::move(stages.pre_tokenizer)),
         model_(std::move(stages.model)) {}
 
