@@ -156,6 +156,7 @@ TEST_F(SimHttpTest, a_silent_stream_sends_a_heartbeat_every_interval) {
   EXPECT_EQ(seen_.substr(head + 8), "9\r\ndata: 1\n\n\r\n");
   net_.run_for(6s);
   EXPECT_EQ(seen_.substr(head + 8), "9\r\ndata: 1\n\n\r\n3\r\n:\n\n\r\n");
+  EXPECT_EQ(waiting_[0].buffered_bytes(), 0);
   waiting_[0].finish();
   net_.run_for(60s);
   EXPECT_TRUE(seen_.ends_with(":\n\n\r\n0\r\n\r\n"));
