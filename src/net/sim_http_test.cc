@@ -314,5 +314,47 @@ TEST_F(SimHttpTest, any_cut_of_the_bytes_gives_the_same_answers) {
   }
 }
 
+Task<void> ask_often(HttpClient* client, int id, int* num_good, int* num_failed) {
+  for (int i = 0; i < 30; ++i) {
+    ClientRequest request{.method = "POST", .url = "http://127.0.0.1/p"};
+    request.timeout = 60s;
+    request.body = std::string(static_cast<std::size_t>(1 + (id * 131 + i * 977) % 5000), 'b');
+    const std::string want = "/p" + request.body;
+    const Result<HttpResponse> response = co_await client->request(std::move(request));
+    if (response.ok()) {
+      EXPECT_EQ(response.value().body, want);
+      ++*num_good;
+    } else {
+      EXPECT_EQ(response.status().code(), Code::kUnavailable) << response.status().message();
+      ++*num_failed;
+    }
+  }
+}
+
+TEST_F(SimHttpTest, random_resets_never_mix_answers_or_leak_connections) {
+  int num_good = 0;
+  int num_failed = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    SimNet net(seed, {.reset_probability = 0.02, .max_segment_bytes = 1500});
+    HttpServerOptions options;
+    options.port = 80;
+    auto server = HttpServer::create_on(std::move(options), *this, net, {&net.loop()});
+    ASSERT_TRUE(server.ok());
+    {
+      HttpClient client(net.loop(), net);
+      TaskScope scope(net.loop());
+      for (int id = 0; id < 8; ++id) {
+        scope.spawn(ask_often(&client, id, &num_good, &num_failed));
+      }
+      ASSERT_TRUE(net.run_until([&] { return scope.num_running() == 0; }));
+    }
+    net.run_for(1s);
+    EXPECT_EQ(server.value()->num_connections(), 0);
+  }
+  EXPECT_EQ(num_good + num_failed, 2400);
+  EXPECT_GT(num_good, 1000);
+  EXPECT_GT(num_failed, 50);
+}
+
 }  // namespace
 }  // namespace plumb
