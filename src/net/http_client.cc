@@ -57,8 +57,9 @@ Task<Status> write_all(ByteStream* stream, std::array<std::string_view, 2> parts
   if (outcome) {
     co_return std::move(*outcome);
   }
-  co_return co_await await_callback<Status>(
-      [wait](UniqueFunction<void(Status)> done) { wait->waiter = std::move(done); });
+  UniqueFunction<void(UniqueFunction<void(Status)>)> start =
+      [wait](UniqueFunction<void(Status)> done) { wait->waiter = std::move(done); };
+  co_return co_await await_callback<Status>(std::move(start));
 }
 
 /// Ends a stream when time is up or a stop is requested; why says what happened.
