@@ -137,12 +137,14 @@ void bench_attention(const Bench& bench, const Heads& heads, std::int64_t contex
   CaseRng rng(2);
   const std::int64_t num_blocks = (context + kBlock - 1) / kBlock;
   const std::int64_t layer_elements = num_blocks * heads.kv * kBlock * heads.dim;
-  std::vector<std::uint16_t> k(static_cast<std::size_t>(kLayers * layer_elements));
-  std::vector<std::uint16_t> v(k.size());
+  const std::int64_t count = kLayers * layer_elements;
+  Buffer memory = host_allocator().allocate(4 * count).value();
+  auto* k = static_cast<std::uint16_t*>(memory.address());
+  std::uint16_t* v = k + count;
   const std::vector<float> values = rng.normals(4096);
-  for (std::size_t i = 0; i < k.size(); ++i) {
-    k[i] = float_to_half(values[i % 4096]);
-    v[i] = float_to_half(values[(7 * i) % 4093]);
+  for (std::int64_t i = 0; i < count; ++i) {
+    k[i] = float_to_half(values[static_cast<std::size_t>(i % 4096)]);
+    v[i] = float_to_half(values[static_cast<std::size_t>(7 * i % 4093)]);
   }
   std::vector<std::int32_t> table(static_cast<std::size_t>(num_blocks));
   for (std::size_t i = 0; i < table.size(); ++i) {
@@ -165,8 +167,8 @@ void bench_attention(const Bench& bench, const Heads& heads, std::int64_t contex
   args.scale = 0.125F;
   const double seconds = best_seconds(bench.num_threads, kLayers, [&](std::int64_t layer) {
     const Shape shape{num_blocks, heads.kv, kBlock, heads.dim};
-    args.k_cache = Tensor::dense(k.data() + layer * layer_elements, DType::kF16, shape);
-    args.v_cache = Tensor::dense(v.data() + layer * layer_elements, DType::kF16, shape);
+    args.k_cache = Tensor::dense(k + layer * layer_elements, DType::kF16, shape);
+    args.v_cache = Tensor::dense(v + layer * layer_elements, DType::kF16, shape);
     bench.backend.ops().paged_attention(args, bench.stream);
   });
   const double pairs = static_cast<double>(num_tokens) *
