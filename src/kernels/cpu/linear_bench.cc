@@ -74,6 +74,20 @@ double read_bandwidth(int num_threads) {
   return static_cast<double>(kStreamBytes) / seconds * 1e-9;
 }
 
+/// Shortest time of a loop without work.
+double dispatch_seconds(int num_threads) {
+  cpu::ComputePool pool(num_threads);
+  double best = 1e9;
+  for (int i = 0; i < 2000; ++i) {
+    const double start = seconds_now(false);
+    for (int j = 0; j < 10; ++j) {
+      pool.run(num_threads, 1, [](std::int64_t, std::int64_t, int) {});
+    }
+    best = std::min(best, (seconds_now(false) - start) / 10);
+  }
+  return best;
+}
+
 struct Bench {
   Backend& backend;
   Stream& stream;
@@ -194,7 +208,8 @@ int run(int argc, char** argv) {
   const std::unique_ptr<Stream> stream = backend.value()->new_stream();
   const Bench bench{*backend.value(), *stream, num_threads, read_bandwidth(num_threads),
                     argc > 3 ? argv[3] : ""};
-  std::printf("%s, read bandwidth %.1f GB/s\n", bench.backend.arch().c_str(), bench.bandwidth);
+  std::printf("%s, read bandwidth %.1f GB/s, dispatch %.2f us\n", bench.backend.arch().c_str(),
+              bench.bandwidth, dispatch_seconds(num_threads) * 1e6);
   for (const Matrix& matrix :
        {Matrix{"smollm2.qo", DType::kQ4_1, 576, 576},
         Matrix{"smollm2.gate_up", DType::kQ4_1, 3072, 576},
