@@ -223,6 +223,8 @@ class Analyzer {
 
 }  // namespace
 
-void find_locals(Program* program) { Analyzer(program).run(); }
+void find_locals(Program* program) {
+  Analyzer(program).run();
+}
 
 }  // namespace plumb::jinja
