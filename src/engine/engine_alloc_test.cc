@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "engine_test_scene.h"
+#include "engine/engine_test_scene.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/options.h"
-#include "engine_test_scene.h"
+#include "engine/engine_test_scene.h"
 #include "ops/cost_stream.h"
 
 namespace plumb {

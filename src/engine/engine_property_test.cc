@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <random>
 
-#include "engine_test_scene.h"
+#include "engine/engine_test_scene.h"
 
 namespace plumb {
 namespace {

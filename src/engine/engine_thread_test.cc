@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "engine_test_scene.h"
+#include "engine/engine_test_scene.h"
 
 namespace plumb {
 namespace {

@@ -15,9 +15,9 @@ namespace plumb {
 /// What a choice depends on besides the logits.
 struct SampleContext {
   const SamplingParams* params = nullptr;
-  const TokenCounts* counts = nullptr;  ///< null when has_penalties() is false
-  std::span<const TokenId> banned = {};      ///< ends that come too early (min_tokens)
-  std::int64_t position = 0;            ///< that the chosen token takes in its sequence
+  const TokenCounts* counts = nullptr;   ///< null when has_penalties() is false
+  std::span<const TokenId> banned = {};  ///< ends that come too early (min_tokens)
+  std::int64_t position = 0;             ///< that the chosen token takes in its sequence
 };
 
 /// Whether the index of the largest logit is all that a request needs in this step.

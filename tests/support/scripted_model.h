@@ -26,7 +26,9 @@ class ScriptedBackend final : public Backend {
 
   Allocator& allocator() override { return host_allocator(); }
 
-  std::unique_ptr<ByteStream> new_stream() override { return std::make_unique<LosableStream>(*this); }
+  std::unique_ptr<ByteStream> new_stream() override {
+    return std::make_unique<LosableStream>(*this);
+  }
 
   const OpTable& ops() const override { return ops_; }
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/mutex.h"
 #include "tensor/device.h"
 
 namespace plumb::cpu {
