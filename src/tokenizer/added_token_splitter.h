@@ -32,7 +32,8 @@ class AddedTokenSplitter final : public FragmentSplitter {
   void split(std::string_view text, const SpecialPolicy& policy,
              std::vector<Fragment>* out) const override;
 
-  bool has_special(std::string_view text) const override;
+  /// True if the text contains the text of a special token.
+  bool has_special(std::string_view text) const;
 
  private:
   class Pass {

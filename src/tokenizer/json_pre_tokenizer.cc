@@ -226,8 +226,11 @@ Status add_byte_level(const Json& config, Steps* steps) {
 
 Status add_metaspace(const Json& config, Steps* steps) {
   PLUMB_ASSIGN(std::string replacement, string_field(config, "replacement"));
-  if (replacement.empty()) {
-    return {Code::kInvalidArgument, "pre_tokenizer Metaspace: the replacement is empty"};
+  constexpr std::size_t kMaxReplacement = 16;
+  if (replacement.empty() || replacement.size() > kMaxReplacement) {
+    return {Code::kInvalidArgument, "pre_tokenizer Metaspace: the replacement has " +
+                                        std::to_string(replacement.size()) +
+                                        " bytes, expected 1 to 16"};
   }
   std::string scheme = bool_field(config, "add_prefix_space", true) ? "always" : "never";
   if (const Json* named = config.find("prepend_scheme"); named != nullptr && named->is_string()) {
