@@ -21,6 +21,7 @@ namespace {
 using cpu::AttentionChunk;
 
 constexpr int kKeys = 32;
+constexpr int kAhead = 1;  // blocks between a request and its use
 constexpr int kKeyVectors = kKeys / kLanes;
 #ifdef PLUMB_ISA_AVX512
 constexpr int kMaxRows = 6;
@@ -56,7 +57,7 @@ struct KeyBlock {
 
 inline KeyBlock key_block(const AttentionChunk& a, std::int64_t first) {
   KeyBlock keys;
-  const std::int64_t left = a.key_end - first;
+  const std::int64_t left = a.prefetch_end - first;
   const int end = left < kKeys ? static_cast<int>(left) : kKeys;
   const int begin = a.first_seen > first ? static_cast<int>(a.first_seen - first) : 0;
   const std::int64_t key = first + begin;
@@ -92,10 +93,10 @@ inline void prefetch(const AttentionChunk& a, const KeyBlock& block, int begin, 
   }
 }
 
-/// keys[d][j] = K. kWhole: D is a multiple of the lanes. The requests for the next block are spread
+/// keys[d][j] = K. kWhole: D is a multiple of the lanes. The requests for a later block are spread
 /// over the work, into the second cache: a burst of them would fill the first cache's queue.
 template <class Cache, bool kWhole>
-inline void load_keys(const AttentionChunk& a, const KeyBlock& block, const KeyBlock& next) {
+inline void load_keys(const AttentionChunk& a, const KeyBlock& block, const KeyBlock* next) {
   const auto* cache = static_cast<const typename Cache::Element*>(a.k_cache);
   const std::int64_t steps = (a.dim + kLanes - 1) / kLanes;
   const int per_step = static_cast<int>((kLanes + steps - 1) / steps);
@@ -104,7 +105,9 @@ inline void load_keys(const AttentionChunk& a, const KeyBlock& block, const KeyB
     int asked = first;
     for (std::int64_t d = 0; d < a.dim; d += kLanes) {
       const int until = first + kLanes < asked + per_step ? first + kLanes : asked + per_step;
-      prefetch<Cache>(a, next, asked, until);
+      if (next != nullptr) {
+        prefetch<Cache>(a, *next, asked, until);
+      }
       asked = until;
       F rows[kLanes];
 #pragma GCC unroll 16
@@ -148,7 +151,7 @@ inline void score_rows(const AttentionChunk& a, std::int64_t row,
     F key[kKeyVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kKeyVectors; ++v) {
-      key[v] = f_load(k + v * kLanes);
+      key[v] = f_load_once(k + v * kLanes);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
@@ -241,7 +244,7 @@ inline void add_values(const AttentionChunk& a, std::int64_t row, std::int64_t d
     F value[S];
 #pragma GCC unroll 4
     for (int s = 0; s < S; ++s) {
-      value[s] = f_load(v + s * kLanes);
+      value[s] = f_load_once(v + s * kLanes);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
@@ -314,16 +317,23 @@ inline void attend_block(const AttentionChunk& a, std::int64_t block) {
 
 template <class Cache, bool kWhole>
 void attend(const AttentionChunk& a) {
-  KeyBlock keys = key_block(a, a.key_begin);
-  for (std::int64_t block = a.key_begin; block < a.key_end; block += kKeys) {
-    KeyBlock next = keys;
-    if (block + kKeys < a.key_end) {
-      next = key_block(a, block + kKeys);
+  KeyBlock blocks[kAhead + 1];  // a ring
+  for (int i = 0; i < kAhead; ++i) {
+    if (a.key_begin + i * kKeys < a.prefetch_end) {
+      blocks[i] = key_block(a, a.key_begin + i * kKeys);
     }
-    load_keys<Cache, kWhole>(a, keys, next);
-    load_values<Cache, kWhole>(a, keys);
+  }
+  int at = 0;
+  for (std::int64_t block = a.key_begin; block < a.key_end; block += kKeys) {
+    const int behind = at == 0 ? kAhead : at - 1;
+    const bool has_next = block + kAhead * kKeys < a.prefetch_end;
+    if (has_next) {
+      blocks[behind] = key_block(a, block + kAhead * kKeys);
+    }
+    load_keys<Cache, kWhole>(a, blocks[at], has_next ? &blocks[behind] : nullptr);
+    load_values<Cache, kWhole>(a, blocks[at]);
     attend_block(a, block);
-    keys = next;
+    at = at == kAhead ? 0 : at + 1;
   }
 }
 
@@ -357,18 +367,35 @@ inline float exp2_scalar(float x) {
   return out[0];
 }
 
-void attention_merge(std::int64_t dim, float* m, float* l, float* o, float m2, float l2,
-                     const float* o2) {
-  const float joined = m2 > *m ? m2 : *m;
-  const float shift = joined == -kInfinity ? 0.0F : joined;
-  const float keep = exp2_scalar(*m - shift);
-  const float add = exp2_scalar(m2 - shift);
-  *m = joined;
-  *l = *l * keep + l2 * add;
-  for (std::int64_t d = 0; d < dim; d += kLanes) {
-    const F scaled = f_mul(f_load_first(o2 + d, dim - d), f_set(add));
-    const F sum = f_fma(f_load_first(o + d, dim - d), f_set(keep), scaled);
-    f_store_first(o + d, sum, dim - d);
+/// Up to kLanes rows.
+inline void merge_rows(int rows, std::int64_t dim, std::int64_t stride, float* m, float* l,
+                       float* o, const float* m2, const float* l2, const float* o2) {
+  const F old = f_load_first(m, rows);
+  const F other = f_load_first(m2, rows);
+  const F joined = f_max(old, other);
+  const F shift = f_select(f_equal(joined, f_set(-kInfinity)), f_zero(), joined);
+  float keep[kLanes];
+  float add[kLanes];
+  f_store(keep, exp2_approx(f_sub(old, shift)));
+  f_store(add, exp2_approx(f_sub(other, shift)));
+  f_store_first(m, joined, rows);
+  const F scaled_l = f_mul(f_load_first(l2, rows), f_load(add));
+  f_store_first(l, f_fma(f_load_first(l, rows), f_load(keep), scaled_l), rows);
+  for (int r = 0; r < rows; ++r, o += stride, o2 += stride) {
+    for (std::int64_t d = 0; d < dim; d += kLanes) {
+      const F scaled = f_mul(f_load_first(o2 + d, dim - d), f_set(add[r]));
+      const F sum = f_fma(f_load_first(o + d, dim - d), f_set(keep[r]), scaled);
+      f_store_first(o + d, sum, dim - d);
+    }
+  }
+}
+
+void attention_merge(std::int64_t num_rows, std::int64_t dim, std::int64_t stride, float* m,
+                     float* l, float* o, const float* m2, const float* l2, const float* o2) {
+  for (std::int64_t row = 0; row < num_rows; row += kLanes) {
+    const int rows = static_cast<int>(num_rows - row < kLanes ? num_rows - row : kLanes);
+    merge_rows(rows, dim, stride, m + row, l + row, o + row * stride, m2 + row, l2 + row,
+               o2 + row * stride);
   }
 }
 
