@@ -56,6 +56,7 @@ class ServeCommand final : public Command {
     sigwait(&signals, &received);
     std::fprintf(stderr, "plumb: %s, finishing running requests\n",
                  received == SIGINT ? "interrupted" : "terminated");
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second signal ends the process at once
     server.value()->drain();
     return kExitOk;
   }
