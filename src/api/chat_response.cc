@@ -28,14 +28,6 @@ Json ids_to_json(const std::vector<TokenText>& tokens) {
   return ids;
 }
 
-// Which stop string or token ended the choice, for clients that ask; null otherwise.
-Json stop_reason(const ChoiceEnd& end) {
-  if (!end.matched_stop.empty()) {
-    return end.matched_stop;
-  }
-  return end.matched_token >= 0 ? Json(end.matched_token) : Json();
-}
-
 }  // namespace
 
 ChatResponse::ChatResponse(ResponseEnvelope envelope, const GenerationParams& params)

@@ -15,6 +15,13 @@ std::string_view finish_reason_text(FinishReason reason) {
   return reason == FinishReason::kLength ? "length" : "stop";
 }
 
+Json stop_reason(const ChoiceEnd& end) {
+  if (!end.matched_stop.empty()) {
+    return end.matched_stop;
+  }
+  return end.matched_token >= 0 ? Json(end.matched_token) : Json();
+}
+
 std::string token_label(const std::string& bytes) {
   if (is_valid_utf8(bytes)) {
     return bytes;

@@ -38,6 +38,9 @@ struct ChoiceEnd {
 /// "stop" or "length". Requires not kNone, not kAbort.
 std::string_view finish_reason_text(FinishReason reason);
 
+/// Which stop string or token ended the choice; null for another reason.
+Json stop_reason(const ChoiceEnd& end);
+
 /// A token as text: its UTF-8, or \xNN per byte when it is no valid UTF-8 alone.
 std::string token_label(const std::string& bytes);
 

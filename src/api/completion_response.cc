@@ -16,13 +16,6 @@ std::int64_t num_code_points(std::string_view text) {
   return n;
 }
 
-Json stop_reason(const ChoiceEnd& end) {
-  if (!end.matched_stop.empty()) {
-    return end.matched_stop;
-  }
-  return end.matched_token >= 0 ? Json(end.matched_token) : Json();
-}
-
 }  // namespace
 
 CompletionResponse::CompletionResponse(ResponseEnvelope envelope, const GenerationParams& params,

@@ -56,11 +56,11 @@ std::optional<std::string> template_of(const Json& tokenizer_config) {
 }
 
 // The variables by which templates name special tokens.
-JsonObject special_texts(const Tokenizer& tokenizer) {
-  JsonObject out;
+ChatTemplate::SpecialTokens special_texts(const Tokenizer& tokenizer) {
+  ChatTemplate::SpecialTokens out;
   const auto add = [&](const char* name, std::optional<TokenId> id) {
     if (id.has_value()) {
-      out.append(name, std::string(tokenizer.token_text(*id)));
+      out.emplace_back(name, tokenizer.token_text(*id));
     }
   };
   add("bos_token", tokenizer.special_ids().bos);
@@ -106,7 +106,8 @@ Result<std::unique_ptr<ChatTemplate>> load_chat_template(const Checkpoint& check
   if (!source.has_value()) {
     return std::unique_ptr<ChatTemplate>();
   }
-  return ChatTemplate::create(*source, special_texts(tokenizer));
+  PLUMB_ASSIGN(ChatTemplate parsed, ChatTemplate::parse(*source, special_texts(tokenizer)));
+  return std::make_unique<ChatTemplate>(std::move(parsed));
 }
 
 Result<TextParts> load_text_parts(const Checkpoint& checkpoint) {

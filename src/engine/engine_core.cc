@@ -100,14 +100,41 @@ void EngineCore::snapshot_waiting(std::int64_t num_free_rows) {
   if (num_free_rows <= 0) {
     return;
   }
-  queues_.first_waiting(std::min(num_free_rows, kWindow), &waiting_window_);
+  leaders_.clear();
+  for (const Sequence* seq : queues_.running()) {
+    if (seq->num_tokens() - seq->num_computed > 1) {
+      leaders_.push_back(seq);
+    }
+  }
+  queues_.first_waiting(kWindow, &waiting_window_);
   for (Sequence* seq : waiting_window_) {
     seq->peek = cache_->peek(seq->request.cache_namespace, seq->reusable());
     SeqSnapshot s = snapshot_of(*seq, false);
     s.num_computed = seq->peek.num_tokens;
     s.num_pinned_blocks = seq->peek.num_evictable_blocks;
+    s.num_shared_tokens = shared_with_leaders(*seq);
+    if (!waits_for_twin(s, cache_->block_size())) {
+      leaders_.push_back(seq);
+    }
     waiting_snapshots_.push_back(s);
   }
+}
+
+// The longest prefix in whole blocks that a sequence shares with one that computes it before.
+std::int64_t EngineCore::shared_with_leaders(const Sequence& seq) const {
+  std::int64_t longest = 0;
+  if (!cache_->has_prefix_cache()) {
+    return longest;
+  }
+  const std::span<const TokenId> own = seq.reusable();
+  for (const Sequence* leader : leaders_) {
+    if (leader->request.cache_namespace == seq.request.cache_namespace) {
+      const auto end =
+          std::mismatch(own.begin(), own.end(), leader->tokens.begin(), leader->tokens.end());
+      longest = std::max<std::int64_t>(longest, end.first - own.begin());
+    }
+  }
+  return longest / cache_->block_size() * cache_->block_size();
 }
 
 PlannerState EngineCore::snapshot(Clock::TimePoint now) {

@@ -91,6 +91,7 @@ class EngineCore {
   PlannerState snapshot(Clock::TimePoint now);
   SeqSnapshot snapshot_of(const Sequence& seq, bool is_cache_short) const;
   void snapshot_waiting(std::int64_t num_free_rows);
+  std::int64_t shared_with_leaders(const Sequence& seq) const;
   void apply(const Plan& plan, Clock::TimePoint now);
   void preempt(Sequence& seq);
   void start(Sequence& seq, Clock::TimePoint now);
@@ -121,6 +122,7 @@ class EngineCore {
   std::vector<SeqSnapshot> running_snapshots_;
   std::vector<SeqSnapshot> waiting_snapshots_;
   std::vector<Sequence*> waiting_window_;
+  std::vector<const Sequence*> leaders_;  ///< whose prompts are being computed, or will be first
   std::vector<SeqDeadline> passed_;
   std::vector<LogitsRow> rows_;
   std::int64_t hold_blocks_ = 0;

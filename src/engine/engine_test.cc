@@ -80,6 +80,23 @@ TEST(Engine, a_cached_prefix_is_reused_and_counted) {
   EXPECT_EQ(scene.engine->stats().num_prefix_hits, 2);
 }
 
+TEST(Engine, samples_of_one_prompt_compute_it_once) {
+  EngineScene scene;
+  const Tokens prompt = counting(3, 42);
+  std::vector<RecordingSink> sinks(4);
+  for (std::size_t i = 0; i < sinks.size(); ++i) {
+    Request request = EngineScene::greedy(prompt, 6);
+    request.sampling.temperature = 1;
+    request.sampling.seed = i;
+    scene.submit(std::move(request), sinks[i]);
+  }
+  scene.run();
+  EXPECT_EQ(scene.engine->stats().prefill_tokens, 42 + 3 * 2);
+  for (std::size_t i = 1; i < sinks.size(); ++i) {
+    EXPECT_EQ(sinks[i].last.usage.cached_tokens, 40);
+  }
+}
+
 TEST(Engine, a_prompt_that_is_cached_whole_still_computes_its_last_token) {
   EngineScene scene;
   const Tokens prompt = counting(1, 16);

@@ -14,6 +14,17 @@ std::uint64_t random_seed() {
   return seed;
 }
 
+// The rendering cut into what the template wrote and what came from the client.
+std::vector<Segment> segments_of(const Rendering& rendering) {
+  std::vector<Segment> segments;
+  for (const TextSegment& range : rendering.segments) {
+    const auto begin = static_cast<std::size_t>(range.begin);
+    const auto end = static_cast<std::size_t>(range.end);
+    segments.push_back({rendering.text.substr(begin, end - begin), !range.is_data});
+  }
+  return segments;
+}
+
 // Copies of one choice that differ in the seed only.
 void add_samples(const ChoiceRequest& first, std::int64_t n, std::vector<ChoiceRequest>* out) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -31,8 +42,8 @@ ServedModel::ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> toke
       tokenizer_(std::move(tokenizer)),
       chat_template_(std::move(chat_template)) {}
 
-ChatInputs ServedModel::inputs_of(const ChatRequest& request) const {
-  ChatInputs inputs;
+ChatInput ServedModel::inputs_of(const ChatRequest& request) const {
+  ChatInput inputs;
   inputs.messages = request.messages;
   inputs.tools = request.tools;
   inputs.template_kwargs = request.template_kwargs;
@@ -46,7 +57,7 @@ std::variant<std::string, ApiError> ServedModel::chat_text(const ChatRequest& re
     return ApiError::unsupported("messages",
                                  "this model has no chat template; use /v1/completions");
   }
-  const Result<RenderedChat> rendered = chat_template_->render(inputs_of(request));
+  const Result<Rendering> rendered = chat_template_->render(inputs_of(request));
   if (!rendered.ok()) {
     return ApiError::invalid("invalid_value", "messages",
                              "chat template: " + rendered.status().message());
@@ -60,12 +71,12 @@ std::variant<std::vector<TokenId>, ApiError> ServedModel::chat_prompt(
     return ApiError::unsupported("messages",
                                  "this model has no chat template; use /v1/completions");
   }
-  const Result<RenderedChat> rendered = chat_template_->render(inputs_of(request));
+  const Result<Rendering> rendered = chat_template_->render(inputs_of(request));
   if (!rendered.ok()) {
     return ApiError::invalid("invalid_value", "messages",
                              "chat template: " + rendered.status().message());
   }
-  return tokenizer_->encode_segments(rendered.value().segments, false);
+  return tokenizer_->encode_segments(segments_of(rendered.value()), false);
 }
 
 std::optional<ApiError> ServedModel::check_length(const char* param, std::int64_t prompt_len,

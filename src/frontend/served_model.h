@@ -69,7 +69,7 @@ class ServedModel {
                                                     const GenerationParams& params,
                                                     std::vector<TokenId> prompt,
                                                     const std::string& request_id) const;
-  ChatInputs inputs_of(const ChatRequest& request) const;
+  ChatInput inputs_of(const ChatRequest& request) const;
 
   ServedModelFacts facts_;
   std::unique_ptr<Tokenizer> tokenizer_;

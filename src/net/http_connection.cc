@@ -300,7 +300,12 @@ void HttpConnection::flush() {
   }
 }
 
-void HttpConnection::append_common_headers(const Headers& headers, std::string* out) {
+void HttpConnection::append_common_headers(Headers headers, std::string* out) {
+  const std::optional<std::string_view> connection = headers.find("connection");
+  close_after_ = close_after_ || (connection && equals_ignore_case(*connection, "close"));
+  for (std::string_view ours : {"connection", "content-length", "transfer-encoding"}) {
+    headers.erase(ours);
+  }
   for (const HeaderField& field : headers) {
     append_header(out, field.name, field.value);
   }
@@ -315,12 +320,10 @@ void HttpConnection::append_common_headers(const Headers& headers, std::string* 
 }
 
 void HttpConnection::prepare_full(HttpResponse response) {
-  response.headers.erase("content-length");
-  response.headers.erase("transfer-encoding");
   out_head_ = "HTTP/1.1 " + std::to_string(response.status) + " ";
   out_head_ += reason_phrase(response.status);
   out_head_ += kLineEnd;
-  append_common_headers(response.headers, &out_head_);
+  append_common_headers(std::move(response.headers), &out_head_);
   if (!has_no_body(response.status)) {
     out_head_ += "content-length: " + std::to_string(response.body.size()) + "\r\n";
   }
@@ -333,15 +336,13 @@ void HttpConnection::prepare_full(HttpResponse response) {
 }
 
 void HttpConnection::prepare_stream_head(HttpResponse head, const StreamOptions& stream) {
-  head.headers.erase("content-length");
-  head.headers.erase("transfer-encoding");
   streaming_ = true;
   chunked_ = !http_10_;
   close_after_ = close_after_ || http_10_;  // the end of the connection is the end of the body
   out_head_ = "HTTP/1.1 " + std::to_string(head.status) + " ";
   out_head_ += reason_phrase(head.status);
   out_head_ += kLineEnd;
-  append_common_headers(head.headers, &out_head_);
+  append_common_headers(std::move(head.headers), &out_head_);
   if (chunked_) {
     out_head_ += "transfer-encoding: chunked\r\n";
   }

@@ -86,7 +86,7 @@ class HttpConnection final : public ResponseSink,
   void prepare_full(HttpResponse response);
   void prepare_stream_head(HttpResponse head, const StreamOptions& stream);
   void prepare_events(std::string events, bool finished);
-  void append_common_headers(const Headers& headers, std::string* out);
+  void append_common_headers(Headers headers, std::string* out);
   void write_prepared();
   void on_written(const Status& status);
   void end_answer();

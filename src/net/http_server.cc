@@ -2,6 +2,7 @@
 #include "net/http_server.h"
 
 #include <algorithm>
+#include <future>
 #include <utility>
 
 #include "net/http_connection.h"
@@ -135,10 +136,22 @@ void HttpServer::on_each_loop(void (*action)(ServerLoop&)) {
   }
 }
 
+// Connections that were on their way to another loop have arrived, and were refused, afterwards.
+void HttpServer::settle() {
+  for (IoContext* loop : loops_) {
+    if (!loop->in_loop_thread()) {
+      std::promise<void> reached;
+      loop->post([&reached] { reached.set_value(); });
+      reached.get_future().wait();
+    }
+  }
+}
+
 void HttpServer::shutdown(std::chrono::nanoseconds grace) {
   context_->draining = true;
   listener_->close();
   on_each_loop(drain_all);
+  settle();
   const bool is_threaded = !loops_[0]->is_manual();
   if (is_threaded && context_->wait_closed(system_clock().now() + grace)) {
     return;

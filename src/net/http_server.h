@@ -98,6 +98,7 @@ class HttpServer {
   Status open(HttpServerOptions options, HttpHandler& handler);
   void on_accept(IoContext& loop, std::unique_ptr<ByteStream> stream);
   void on_each_loop(void (*action)(ServerLoop&));
+  void settle();
 
   std::unique_ptr<Transport> own_transport_;
   std::vector<std::unique_ptr<IoContext>> own_loops_;

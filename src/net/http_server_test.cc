@@ -232,6 +232,19 @@ TEST(HttpServer, header_values_cannot_split_the_head) {
   EXPECT_NE(client.read_all().find("x-echo: a  set-cookie: b\r\n"), std::string::npos);
 }
 
+TEST(HttpServer, framing_headers_of_the_handler_are_replaced_and_its_close_is_obeyed) {
+  FunctionHandler handler([](HttpRequest, ResponseWriter writer) {
+    writer.send({200, {{"Content-Length", "99"}, {"Connection", "close"}}, "abc"});
+  });
+  const auto server = serve(handler);
+  RawClient client(server->port());
+  client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  const std::string response = client.read_all();
+  EXPECT_NE(response.find("content-length: 3\r\n"), std::string::npos);
+  EXPECT_EQ(response.find("99"), std::string::npos);
+  EXPECT_TRUE(client.ended_in_order());
+}
+
 TEST(HttpServer, shutdown_lets_a_running_answer_end) {
   std::promise<ResponseWriter> arrived;
   FunctionHandler handler(

@@ -49,7 +49,8 @@ class ResponseWriter {
   ResponseWriter(ResponseWriter&&) noexcept;
   ResponseWriter& operator=(ResponseWriter&&) noexcept;
 
-  /// Sends a complete response. content-length, date and connection are added.
+  /// Sends a complete response. content-length and date are added; "connection: close" among the
+  /// headers closes the connection afterwards.
   void send(HttpResponse response);
 
   /// Sends the head of a chunked response.

@@ -156,6 +156,7 @@ TEST_F(SimHttpTest, a_silent_stream_sends_a_heartbeat_every_interval) {
   EXPECT_EQ(seen_.substr(head + 8), "9\r\ndata: 1\n\n\r\n");
   net_.run_for(6s);
   EXPECT_EQ(seen_.substr(head + 8), "9\r\ndata: 1\n\n\r\n3\r\n:\n\n\r\n");
+  EXPECT_EQ(waiting_[0].buffered_bytes(), 0);
   waiting_[0].finish();
   net_.run_for(60s);
   EXPECT_TRUE(seen_.ends_with(":\n\n\r\n0\r\n\r\n"));
@@ -311,6 +312,48 @@ TEST_F(SimHttpTest, any_cut_of_the_bytes_gives_the_same_answers) {
     ASSERT_TRUE(response->ok()) << response->status().message();
     EXPECT_EQ(response->value().body, "/phello world");
   }
+}
+
+Task<void> ask_often(HttpClient* client, int id, int* num_good, int* num_failed) {
+  for (int i = 0; i < 30; ++i) {
+    ClientRequest request{.method = "POST", .url = "http://127.0.0.1/p"};
+    request.timeout = 60s;
+    request.body = std::string(static_cast<std::size_t>(1 + (id * 131 + i * 977) % 5000), 'b');
+    const std::string want = "/p" + request.body;
+    const Result<HttpResponse> response = co_await client->request(std::move(request));
+    if (response.ok()) {
+      EXPECT_EQ(response.value().body, want);
+      ++*num_good;
+    } else {
+      EXPECT_EQ(response.status().code(), Code::kUnavailable) << response.status().message();
+      ++*num_failed;
+    }
+  }
+}
+
+TEST_F(SimHttpTest, random_resets_never_mix_answers_or_leak_connections) {
+  int num_good = 0;
+  int num_failed = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    SimNet net(seed, {.reset_probability = 0.02, .max_segment_bytes = 1500});
+    HttpServerOptions options;
+    options.port = 80;
+    auto server = HttpServer::create_on(std::move(options), *this, net, {&net.loop()});
+    ASSERT_TRUE(server.ok());
+    {
+      HttpClient client(net.loop(), net);
+      TaskScope scope(net.loop());
+      for (int id = 0; id < 8; ++id) {
+        scope.spawn(ask_often(&client, id, &num_good, &num_failed));
+      }
+      ASSERT_TRUE(net.run_until([&] { return scope.num_running() == 0; }));
+    }
+    net.run_for(1s);
+    EXPECT_EQ(server.value()->num_connections(), 0);
+  }
+  EXPECT_EQ(num_good + num_failed, 2400);
+  EXPECT_GT(num_good, 1000);
+  EXPECT_GT(num_failed, 50);
 }
 
 }  // namespace

@@ -27,7 +27,9 @@ using Task = boost::asio::awaitable<T>;
 
 /// Runs start, giving it a function to call once with the outcome, and waits for that call.
 ///
-/// Requires the function is called on the loop of the task, after start has returned.
+/// Requires the function is called on the loop of the task, after start has returned. A closure
+/// that owns anything is named before the co_await expression, and so is any braced initialiser:
+/// g++ 12 destroys or copies such temporaries wrongly there.
 template <class T>
 Task<T> await_callback(UniqueFunction<void(UniqueFunction<void(T)>)> start) {
   std::optional<T> outcome;

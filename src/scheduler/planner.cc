@@ -166,7 +166,8 @@ bool Planner::collect_admissible(const PlannerState& state) {
   std::int64_t room = num_available_ - reserved_blocks();
   for (const SeqSnapshot& seq : state.waiting) {
     const auto is_this = [&seq](const Ended& ended) { return ended.seq == seq.id; };
-    if (std::any_of(plan_.ended.begin(), plan_.ended.end(), is_this)) {
+    if (std::any_of(plan_.ended.begin(), plan_.ended.end(), is_this) ||
+        waits_for_twin(seq, limits_.block_size)) {
       continue;
     }
     const std::int64_t known = num_blocks_for(seq.num_tokens, limits_.block_size) -

@@ -229,6 +229,20 @@ TEST(Planner, later_sequences_do_not_take_what_the_first_one_waits_for) {
   EXPECT_TRUE(scene.plan().admits.empty());
 }
 
+TEST(Planner, a_sequence_lets_its_twin_compute_the_shared_prefix_first) {
+  Scene scene(kSmall);
+  scene.wait(1, 10);
+  scene.wait(2, 10);
+  scene.wait(3, 5);
+  scene.waiting[1].num_shared_tokens = 8;
+  EXPECT_EQ(scene.plan().admits, (Ids{SeqId{1}, SeqId{3}}));
+  scene.waiting[1].num_computed = 8;  // the twin is done
+  EXPECT_EQ(scene.plan().admits, (Ids{SeqId{1}, SeqId{2}, SeqId{3}}));
+  scene.waiting[1].num_computed = 0;
+  scene.waiting[1].num_shared_tokens = 4;  // less than half of it: not worth a step
+  EXPECT_EQ(scene.plan().admits, (Ids{SeqId{1}, SeqId{2}}));
+}
+
 TEST(Planner, with_nothing_running_the_first_starts_even_beyond_the_reserve) {
   Scene scene(kSmall, 3);
   scene.wait(1, 12);

@@ -16,8 +16,9 @@ struct SeqSnapshot {
   std::int64_t num_computed = 0;  ///< of these in the cache; if waiting: found in the prefix cache
   std::int64_t num_output = 0;
   std::int64_t max_output = 0;
-  std::int64_t num_blocks = 0;              ///< held; 0 if waiting
-  std::int64_t num_pinned_blocks = 0;       ///< waiting: cached blocks that nobody else holds now
+  std::int64_t num_blocks = 0;         ///< held; 0 if waiting
+  std::int64_t num_shared_tokens = 0;  ///< waiting: of its prefix, being computed for another one
+  std::int64_t num_pinned_blocks = 0;  ///< waiting: cached blocks that nobody else holds now
   std::int64_t num_reclaimable_blocks = 0;  ///< running: free or evictable after its preemption
   std::int64_t num_recompute_tokens = 0;    ///< running: computed and not cached after preemption
   std::int64_t num_preemptions = 0;         ///< so far
@@ -27,6 +28,14 @@ struct SeqSnapshot {
 
   bool is_decode() const { return num_uncached() == 1; }
 };
+
+/// Whether a waiting sequence does better to let another one, which computes the same prefix now,
+/// finish that first: it would find at least a block, and half of what it still has to compute, in
+/// the cache.
+constexpr bool waits_for_twin(const SeqSnapshot& seq, std::int64_t block_size) {
+  const std::int64_t gain = seq.num_shared_tokens - seq.num_computed;
+  return gain >= block_size && 2 * gain >= seq.num_uncached();
+}
 
 /// When a sequence must have ended, or have been started.
 struct SeqDeadline {

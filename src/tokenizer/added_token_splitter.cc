@@ -2,6 +2,7 @@
 #include "tokenizer/added_token_splitter.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/text.h"
@@ -60,12 +61,20 @@ std::size_t skip_space_right(std::string_view text, std::size_t end) {
   return end;
 }
 
+std::vector<AddedToken> select(const std::vector<AddedToken>& tokens, bool normalized) {
+  std::vector<AddedToken> selected;
+  std::copy_if(tokens.begin(), tokens.end(), std::back_inserter(selected),
+               [&](const AddedToken& token) { return token.normalized == normalized; });
+  return selected;
+}
+
 }  // namespace
 
-AddedTokenSplitter::AddedTokenSplitter(std::vector<AddedToken> tokens)
+AddedTokenSplitter::Pass::Pass(std::vector<AddedToken> tokens)
     : tokens_(std::move(tokens)), automaton_(make_automaton(tokens_)) {}
 
-const AddedToken* AddedTokenSplitter::longest_at(std::string_view text, std::size_t begin) const {
+const AddedToken* AddedTokenSplitter::Pass::longest_at(std::string_view text,
+                                                       std::size_t begin) const {
   std::int32_t best = AhoCorasick::kNone;
   std::int32_t state = AhoCorasick::kRoot;
   for (std::size_t at = begin; at < text.size(); ++at) {
@@ -78,18 +87,19 @@ const AddedToken* AddedTokenSplitter::longest_at(std::string_view text, std::siz
   return best == AhoCorasick::kNone ? nullptr : &tokens_[static_cast<std::size_t>(best)];
 }
 
-bool AddedTokenSplitter::has_special(std::string_view text) const {
+bool AddedTokenSplitter::Pass::has_special(std::string_view text) const {
   return std::any_of(tokens_.begin(), tokens_.end(), [&](const AddedToken& token) {
     return token.special && !token.content.empty() &&
            text.find(token.content) != std::string_view::npos;
   });
 }
 
-void AddedTokenSplitter::split(std::string_view text, const SpecialPolicy& policy,
-                               std::vector<Fragment>* out) const {
+void AddedTokenSplitter::Pass::split(std::string_view piece, std::size_t offset,
+                                     const SpecialPolicy& policy,
+                                     std::vector<Fragment>* out) const {
   std::size_t done = 0;
-  for (std::size_t at = 0; at < text.size() && !automaton_.empty();) {
-    const AddedToken* token = longest_at(text, at);
+  for (std::size_t at = 0; at < piece.size() && !automaton_.empty();) {
+    const AddedToken* token = longest_at(piece, at);
     if (token == nullptr) {
       ++at;
       continue;
@@ -97,21 +107,42 @@ void AddedTokenSplitter::split(std::string_view text, const SpecialPolicy& polic
     std::size_t begin = at;
     std::size_t end = at + token->content.size();
     at = end;
-    const bool counts = (!token->special || allows_special(policy, begin, end)) &&
-                        (!token->single_word || is_single_word(text, begin, end));
+    const bool counts = (!token->special || allows_special(policy, offset + begin, offset + end)) &&
+                        (!token->single_word || is_single_word(piece, begin, end));
     if (!counts || begin < done) {
       continue;
     }
-    begin = token->lstrip ? skip_space_left(text, done, begin) : begin;
-    end = token->rstrip ? skip_space_right(text, end) : end;
+    begin = token->lstrip ? skip_space_left(piece, done, begin) : begin;
+    end = token->rstrip ? skip_space_right(piece, end) : end;
     if (done < begin) {
-      out->push_back({text.substr(done, begin - done)});
+      out->push_back({piece.substr(done, begin - done)});
     }
-    out->push_back({text.substr(begin, end - begin), token->id});
+    out->push_back({piece.substr(begin, end - begin), token->id});
     done = end;
   }
-  if (done < text.size()) {
-    out->push_back({text.substr(done)});
+  if (done < piece.size()) {
+    out->push_back({piece.substr(done)});
+  }
+}
+
+AddedTokenSplitter::AddedTokenSplitter(const std::vector<AddedToken>& tokens)
+    : first_(select(tokens, false)), second_(select(tokens, true)) {}
+
+bool AddedTokenSplitter::has_special(std::string_view text) const {
+  return first_.has_special(text) || second_.has_special(text);
+}
+
+void AddedTokenSplitter::split(std::string_view text, const SpecialPolicy& policy,
+                               std::vector<Fragment>* out) const {
+  std::vector<Fragment> fragments;
+  first_.split(text, 0, policy, &fragments);
+  for (const Fragment& fragment : fragments) {
+    if (fragment.token != kNoToken) {
+      out->push_back(fragment);
+    } else {
+      const auto offset = static_cast<std::size_t>(fragment.text.data() - text.data());
+      second_.split(fragment.text, offset, policy, out);
+    }
   }
 }
 

@@ -22,24 +22,39 @@ struct AddedToken {
 };
 
 /// Cuts text at added tokens by the rule of the `tokenizers` package: the leftmost match, of
-/// several the longest; a match that may not count is passed over as a whole.
+/// several the longest; a match that may not count is passed over as a whole. Tokens that are not
+/// `normalized` go first; what they leave is searched for the others piece by piece.
 /// Thread: any (immutable). Cost: O(bytes * longest token).
 class AddedTokenSplitter final : public FragmentSplitter {
  public:
-  explicit AddedTokenSplitter(std::vector<AddedToken> tokens);
+  explicit AddedTokenSplitter(const std::vector<AddedToken>& tokens);
 
   void split(std::string_view text, const SpecialPolicy& policy,
              std::vector<Fragment>* out) const override;
 
-  bool has_special(std::string_view text) const override;
-
-  bool empty() const { return automaton_.empty(); }
+  /// True if the text contains the text of a special token.
+  bool has_special(std::string_view text) const;
 
  private:
-  const AddedToken* longest_at(std::string_view text, std::size_t begin) const;
+  class Pass {
+   public:
+    explicit Pass(std::vector<AddedToken> tokens);
 
-  std::vector<AddedToken> tokens_;
-  AhoCorasick automaton_;
+    // piece begins at byte `offset` of the text that the policy speaks of.
+    void split(std::string_view piece, std::size_t offset, const SpecialPolicy& policy,
+               std::vector<Fragment>* out) const;
+
+    bool has_special(std::string_view text) const;
+
+   private:
+    const AddedToken* longest_at(std::string_view text, std::size_t begin) const;
+
+    std::vector<AddedToken> tokens_;
+    AhoCorasick automaton_;
+  };
+
+  Pass first_;
+  Pass second_;
 };
 
 }  // namespace plumb

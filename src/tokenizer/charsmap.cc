@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer/charsmap.h"
 
+#include <algorithm>
+
 namespace plumb {
 namespace {
 
@@ -46,6 +48,16 @@ Result<Charsmap> Charsmap::create(std::string_view bytes) {
     map.units_.push_back(read_u32(bytes, at));
   }
   map.replacements_ = bytes.substr(4 + trie_bytes);
+  constexpr std::size_t kMaxReplacement = 1024;
+  for (std::size_t begin = 0; begin < map.replacements_.size();) {
+    const std::size_t end = std::min(map.replacements_.find('\0', begin), map.replacements_.size());
+    if (end - begin > kMaxReplacement) {
+      return Status{Code::kInvalidArgument, "normalisation table: a replacement has " +
+                                                std::to_string(end - begin) + " bytes, at most " +
+                                                std::to_string(kMaxReplacement)};
+    }
+    begin = end + 1;
+  }
   return map;
 }
 

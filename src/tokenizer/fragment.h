@@ -39,9 +39,6 @@ class FragmentSplitter {
   /// Appends the fragments in order; the views are into text.
   virtual void split(std::string_view text, const SpecialPolicy& policy,
                      std::vector<Fragment>* out) const = 0;
-
-  /// True if the text contains the text of a special token.
-  virtual bool has_special(std::string_view text) const = 0;
 };
 
 /// True if [begin, end) may be read as a special token.

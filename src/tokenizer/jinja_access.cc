@@ -180,6 +180,7 @@ bool subscript(const Value& object, const Value& key, Heap& heap, Value* out) {
 
 struct SliceRange {
   std::int64_t start;
+  std::int64_t stop;
   std::int64_t step;
   std::int64_t count;
 };
@@ -223,7 +224,7 @@ Result<SliceRange> resolve_slice(std::int64_t length, const Value& start, const 
   } else if (step_by < 0 && first > last) {
     count = (first - last - 1) / -step_by + 1;
   }
-  return SliceRange{first, step_by, count};
+  return SliceRange{first, last, step_by, count};
 }
 
 Value slice_string(const Value& text, const SliceRange& range, Heap& heap) {
@@ -309,7 +310,7 @@ Result<Value> slice(Interpreter& in, const Value& value, const Value& start, con
     steps.step = value.range().step;
     out->step = steps.at(range.step);
     out->length = range.count;
-    out->stop = value.range().at(range.start + range.step * range.count);
+    out->stop = value.range().at(range.stop);
     return Value::object(Kind::kRange, out);
   }
   std::vector<Value> items;

@@ -112,10 +112,8 @@ Status Checker::check_body_of(Stmt* stmt, Context context) {
   switch (stmt->kind) {
     case StmtKind::kMacro:
     case StmtKind::kCall:
-      PLUMB_RETURN_IF_ERROR(check_macro(stmt));
-      inner.in_loop = false;
-      break;
     case StmtKind::kGeneration:
+      PLUMB_RETURN_IF_ERROR(check_macro(stmt));
       inner.in_loop = false;
       break;
     case StmtKind::kBlock:

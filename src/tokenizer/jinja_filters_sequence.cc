@@ -293,7 +293,7 @@ Result<Value> filter_first(Interpreter& in, const Value& value, const Args&) {
 }
 
 bool is_reversible(const Value& value) {
-  return is_iterable(value) && !value.is(Kind::kIterator);
+  return is_iterable(value) && !value.is(Kind::kIterator) && !value.is(Kind::kLoop);
 }
 
 Result<Value> filter_last(Interpreter& in, const Value& value, const Args&) {

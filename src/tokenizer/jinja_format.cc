@@ -210,8 +210,11 @@ Status PercentFormatter::format_text(const Directive& directive, const Value& te
 
 Status PercentFormatter::format_char(const Directive& directive, const Value& value) {
   std::int64_t code = 0;
+  if (text_.markup) {
+    return raise("%c does not go with marked-safe text");
+  }
   if (value.is_string() && num_code_points(value.str()) == 1) {
-    return format_text(directive, text_.markup ? in_.escape(value) : value);
+    return format_text(directive, value);
   }
   if (!to_index(value, &code) || code < 0 || code > 0x10FFFF) {
     return raise("%c requires a code point or a single character");
@@ -225,7 +228,9 @@ Result<std::string> PercentFormatter::integer_digits(const Directive& directive,
                                                      std::string* prefix, bool* negative) {
   const char type = directive.spec.type;
   const bool decimal = type == 'd' || type == 'i' || type == 'u';
-  if (!value.is_number() || (!decimal && value.is(Kind::kFloat))) {
+  // In marked-safe text arguments come wrapped, and the wrapper only converts to decimal numbers.
+  const bool wrapped = text_.markup && !decimal;
+  if (wrapped || !value.is_number() || (!decimal && value.is(Kind::kFloat))) {
     return value.is_undefined()
                ? Interpreter::undefined_error(value)
                : raise(std::string("%") + type + " format: an integer is required, not " +

@@ -54,6 +54,9 @@ Status fill_dict(Interpreter& in, const Args& args, std::string_view what, DictO
   }
   if (!args.positional.empty()) {
     const Value& source = args.positional[0];
+    if (source.is_undefined()) {
+      return Interpreter::undefined_error(source);
+    }
     if (source.is(Kind::kDict)) {
       for (const DictEntry& entry : source.dict().items) {
         out->set(entry.key, entry.value, in.heap());

@@ -108,7 +108,7 @@ R is_sequence(Interpreter&, const Value& v, const Args&) {
 }
 
 R test_iterable(Interpreter&, const Value& v, const Args&) {
-  return is_iterable(v) || v.is(Kind::kLoop);
+  return is_iterable(v);
 }
 
 R test_callable(Interpreter&, const Value& v, const Args&) {
@@ -206,6 +206,7 @@ bool is_iterable(const Value& value) {
     case Kind::kDictView:
     case Kind::kRange:
     case Kind::kIterator:
+    case Kind::kLoop:
       return true;
     default:
       return false;

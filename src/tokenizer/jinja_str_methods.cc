@@ -350,12 +350,18 @@ Result<Value> str_zfill(Interpreter& in, const Value& self, const Args& args) {
 }
 
 Result<Value> str_removeprefix(Interpreter&, const Value& self, const Args& args) {
+  if (!arg(args, 0).is_string()) {
+    return wrong_type("removeprefix", arg(args, 0));
+  }
   PLUMB_ASSIGN(const bool found, has_affix(self, {0, self.size, false}, arg(args, 0), true));
   const std::size_t cut = found ? arg(args, 0).size : 0;
   return substring(self, cut, self.size - cut);
 }
 
 Result<Value> str_removesuffix(Interpreter&, const Value& self, const Args& args) {
+  if (!arg(args, 0).is_string()) {
+    return wrong_type("removesuffix", arg(args, 0));
+  }
   PLUMB_ASSIGN(const bool found, has_affix(self, {0, self.size, false}, arg(args, 0), false));
   return substring(self, 0, self.size - (found ? arg(args, 0).size : 0));
 }
@@ -391,7 +397,7 @@ Result<Value> str_rpartition(Interpreter& in, const Value& self, const Args& arg
 Result<Value> str_expandtabs(Interpreter& in, const Value& self, const Args& args) {
   std::int64_t tab_size = 8;
   PLUMB_RETURN_IF_ERROR(take_int(args, 0, 8, false, &tab_size));
-  if (!in.heap().has_room(tab_size)) {
+  if (!in.heap().has_room(std::max<std::int64_t>(tab_size, 0))) {
     return Status(Code::kResourceExhausted, "tab size needs more memory than allowed");
   }
   StrBuilder out(in.heap());

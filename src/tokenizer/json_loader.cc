@@ -270,26 +270,34 @@ class Loader {
     PLUMB_ASSIGN(JsonPreTokenizer cutter, JsonPreTokenizer::create(component("pre_tokenizer")));
     std::vector<AddedToken> raw;
     std::vector<AddedToken> normalized;
+    std::vector<std::string> raw_specials;
     RegexScratch scratch;
     for (AddedToken token : added_) {
       if (!token.normalized || normalizer.empty()) {
         raw.push_back(std::move(token));
         continue;
       }
+      if (token.special && !token.content.empty()) {
+        raw_specials.push_back(token.content);
+      }
       normalizer.apply(&token.content, &scratch);
-      parts_.model_matches_special = parts_.model_matches_special || token.special;
       normalized.push_back(std::move(token));
     }
-    parts_.splitter = std::make_unique<AddedTokenSplitter>(std::move(raw));
+    parts_.splitter = std::make_unique<AddedTokenSplitter>(raw);
     if (kind_ == "Unigram") {
-      UnigramModel model(*parts_.vocab, unknown_, byte_fallback_, scores_);
-      parts_.model = std::make_unique<JsonTextModel>(JsonTextModel::Stages{
-          std::move(normalizer), std::move(cutter), std::move(model), std::move(normalized)});
+      UnigramModel model(*parts_.vocab, {.unknown = unknown_,
+                                         .byte_fallback = byte_fallback_,
+                                         .match_byte_tokens = true,
+                                         .exact_scores = scores_});
+      parts_.model = std::make_unique<JsonTextModel>(
+          JsonTextModel::Stages{std::move(normalizer), std::move(cutter), std::move(model),
+                                std::move(normalized), std::move(raw_specials)});
       return {};
     }
     PLUMB_ASSIGN(BpeModel model, make_bpe(cutter.is_byte_level()));
-    parts_.model = std::make_unique<JsonTextModel>(JsonTextModel::Stages{
-        std::move(normalizer), std::move(cutter), std::move(model), std::move(normalized)});
+    parts_.model = std::make_unique<JsonTextModel>(
+        JsonTextModel::Stages{std::move(normalizer), std::move(cutter), std::move(model),
+                              std::move(normalized), std::move(raw_specials)});
     return {};
   }
 

@@ -226,8 +226,11 @@ Status add_byte_level(const Json& config, Steps* steps) {
 
 Status add_metaspace(const Json& config, Steps* steps) {
   PLUMB_ASSIGN(std::string replacement, string_field(config, "replacement"));
-  if (replacement.empty()) {
-    return {Code::kInvalidArgument, "pre_tokenizer Metaspace: the replacement is empty"};
+  constexpr std::size_t kMaxReplacement = 16;
+  if (replacement.empty() || replacement.size() > kMaxReplacement) {
+    return {Code::kInvalidArgument, "pre_tokenizer Metaspace: the replacement has " +
+                                        std::to_string(replacement.size()) +
+                                        " bytes, expected 1 to 16"};
   }
   std::string scheme = bool_field(config, "add_prefix_space", true) ? "always" : "never";
   if (const Json* named = config.find("prepend_scheme"); named != nullptr && named->is_string()) {
@@ -277,7 +280,9 @@ Status add_step(const Json& config, bool* is_byte_level, Steps* steps) {
   }
   if (type == "Whitespace") {
     PLUMB_RETURN_IF_ERROR(add_regex(R"re(\s+)re", Behavior::kRemoved, steps));
-    return add_regex(R"re(\w+|[^\w\s]+)re", Behavior::kIsolated, steps);
+    // Word characters of the package's other regular-expression engine, which are not those of \w.
+    return add_regex(R"re([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200C\u200D]+)re", Behavior::kIsolated,
+                     steps);
   }
   if (type == "WhitespaceSplit") {
     return add_regex(R"re(\s)re", Behavior::kRemoved, steps);

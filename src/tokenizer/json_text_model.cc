@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer/json_text_model.h"
 
+#include <algorithm>
+
 namespace plumb {
 
 void JsonTextModel::encode_piece(std::string_view piece, EncodeScratch* scratch,
@@ -10,6 +12,24 @@ void JsonTextModel::encode_piece(std::string_view piece, EncodeScratch* scratch,
   } else {
     std::get<UnigramModel>(model_).encode(piece, out);
   }
+}
+
+bool JsonTextModel::can_make_special(std::string_view text, const ByteRange& data) const {
+  if (raw_specials_.empty()) {
+    return false;
+  }
+  std::string normalized(text.substr(data.begin, data.end - data.begin));
+  RegexScratch scratch;
+  normalizer_.apply(&normalized, &scratch);
+  return splitter_.has_special(normalized) ||
+         std::any_of(raw_specials_.begin(), raw_specials_.end(), [&](const std::string& special) {
+           // All places at which an occurrence would touch the data.
+           const std::size_t reach = special.size() - 1;
+           const std::size_t begin = data.begin - std::min(data.begin, reach);
+           const std::string_view window = text.substr(begin, data.end + reach - begin);
+           return window.find(special) != std::string_view::npos ||
+                  normalized.find(special) != std::string::npos;
+         });
 }
 
 void JsonTextModel::encode(std::string_view text, const FragmentContext& context,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -22,16 +23,20 @@ class JsonTextModel final : public TextModel {
     JsonPreTokenizer pre_tokenizer;
     std::variant<BpeModel, UnigramModel> model;
     std::vector<AddedToken> normalized_tokens;  ///< content is normalised already
+    std::vector<std::string> raw_specials;      ///< special ones of these as the file writes them
   };
 
   explicit JsonTextModel(Stages stages)
       : normalizer_(std::move(stages.normalizer)),
-        splitter_(std::move(stages.normalized_tokens)),
+        splitter_(stages.normalized_tokens),
         pre_tokenizer_(std::move(stages.pre_tokenizer)),
-        model_(std::move(stages.model)) {}
+        model_(std::move(stages.model)),
+        raw_specials_(std::move(stages.raw_specials)) {}
 
   void encode(std::string_view text, const FragmentContext& context, EncodeScratch* scratch,
               std::vector<TokenId>* out) const override;
+
+  bool can_make_special(std::string_view text, const ByteRange& data) const override;
 
  private:
   void encode_piece(std::string_view piece, EncodeScratch* scratch,
@@ -41,6 +46,7 @@ class JsonTextModel final : public TextModel {
   AddedTokenSplitter splitter_;
   JsonPreTokenizer pre_tokenizer_;
   std::variant<BpeModel, UnigramModel> model_;
+  std::vector<std::string> raw_specials_;
 };
 
 }  // namespace plumb

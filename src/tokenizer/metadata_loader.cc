@@ -164,7 +164,7 @@ Status make_unigram(const Metadata& metadata, bool add_space_prefix, TokenizerPa
     }
   }
   PLUMB_ASSIGN(Charsmap charsmap, Charsmap::create(bytes));
-  UnigramModel model(*parts->vocab, parts->special.unknown.value_or(kNoToken), false);
+  UnigramModel model(*parts->vocab, {.unknown = parts->special.unknown.value_or(kNoToken)});
   const UnigramTextModel::Spaces spaces{
       .remove_extra = metadata.get_or<bool>(key("remove_extra_whitespaces"), false),
       .add_prefix = add_space_prefix};

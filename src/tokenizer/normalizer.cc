@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer/normalizer.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -157,6 +159,16 @@ class CharsmapStep final : public NormalizerStep {
 
 using StepPtr = std::unique_ptr<const NormalizerStep>;
 
+// Bytes a Replace may make of one byte. The product over all steps is limited, so that a file
+// cannot turn a short text into a huge one.
+std::int64_t growth_of(const Json& config) {
+  const Json* content = config.find("content");
+  if (content == nullptr || !content->is_string()) {
+    return 1;
+  }
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(content->as_string().size()));
+}
+
 Result<StepPtr> make_replace(const Json& config) {
   PLUMB_ASSIGN(std::string to, string_field(config, "content"));
   PLUMB_ASSIGN(JsonPattern pattern, pattern_field(config, "pattern"));
@@ -210,6 +222,10 @@ Result<StepPtr> make_step(const Json& config) {
   }
   if (type == "Prepend") {
     PLUMB_ASSIGN(std::string prefix, string_field(config, "prepend"));
+    constexpr std::size_t kMaxPrefix = 64;
+    if (prefix.size() > kMaxPrefix) {
+      return Status{Code::kUnsupported, "normalizer Prepend: the prefix is too long"};
+    }
     return StepPtr(std::make_unique<PrependStep>(std::move(prefix)));
   }
   if (type == "Replace") {
@@ -226,7 +242,13 @@ Result<StepPtr> make_step(const Json& config) {
 Result<Normalizer> Normalizer::create(const Json& config) {
   Normalizer normalizer;
   PLUMB_ASSIGN(const std::vector<const Json*> list, flatten_sequence(config, "normalizers"));
+  constexpr std::int64_t kMaxGrowth = 4096;
+  std::int64_t growth = 1;
   for (const Json* entry : list) {
+    growth *= growth_of(*entry);
+    if (growth > kMaxGrowth) {
+      return Status{Code::kUnsupported, "normalizer: the replacements are too long"};
+    }
     PLUMB_ASSIGN(StepPtr step, make_step(*entry));
     normalizer.steps_.push_back(std::move(step));
   }

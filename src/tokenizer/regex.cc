@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kMaxPatternBytes = std::size_t{1} << 16;
 constexpr std::size_t kFirstJitStack = std::size_t{1} << 16;
 constexpr std::size_t kMaxJitStack = std::size_t{1} << 26;
-constexpr std::uint32_t kMatchLimit = 100'000'000;
+constexpr std::uint32_t kMatchLimit = 10'000'000;
+constexpr int kMaxFailures = 3;
 constexpr std::uint32_t kHeapLimitKib = 1U << 18;
 
 }  // namespace
@@ -69,6 +70,9 @@ int Regex::search(std::string_view subject, std::size_t from, RegexScratch* scra
 
 std::optional<Regex::Match> Regex::find(std::string_view subject, std::size_t from,
                                         RegexScratch* scratch) const {
+  if (scratch->num_failures_ >= kMaxFailures) {
+    return std::nullopt;
+  }
   if (scratch->match_ == nullptr) {
     scratch->match_ = pcre2_match_data_create(1, nullptr);
     scratch->context_ = pcre2_match_context_create(nullptr);
@@ -82,6 +86,7 @@ std::optional<Regex::Match> Regex::find(std::string_view subject, std::size_t fr
     rc = search(subject, from, scratch);
   }
   if (rc < 0) {
+    scratch->num_failures_ += rc == PCRE2_ERROR_NOMATCH ? 0 : 1;
     return std::nullopt;
   }
   const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(scratch->match_);

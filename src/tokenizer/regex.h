@@ -27,6 +27,7 @@ class RegexScratch {
   pcre2_real_match_data_8* match_ = nullptr;
   pcre2_real_match_context_8* context_ = nullptr;
   pcre2_real_jit_stack_8* jit_stack_ = nullptr;
+  int num_failures_ = 0;
 };
 
 /// A compiled split pattern. Thread: any (immutable), with a RegexScratch per thread.
@@ -49,7 +50,8 @@ class Regex {
   /// The leftmost match that is not empty and begins at or after `from`.
   ///
   /// A search that exceeds the limits of steps or memory (a pattern made to be slow) counts as no
-  /// match. Requires subject is valid UTF-8 and `from` a character boundary.
+  /// match; after three of them the scratch finds nothing more. Requires subject is valid UTF-8 and
+  /// `from` a character boundary.
   std::optional<Match> find(std::string_view subject, std::size_t from,
                             RegexScratch* scratch) const;
 

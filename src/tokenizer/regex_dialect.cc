@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer/regex_dialect.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -151,9 +153,13 @@ class Translator {
     return {};
   }
 
-  // The properties PCRE2 knows by long names that are no scripts start with X or are bidi classes;
-  // tokenizer files use only scripts.
-  static bool is_script(std::string_view name) { return name.front() != 'X'; }
+  // Long names are scripts but for a few.
+  static bool is_script(std::string_view name) {
+    constexpr std::string_view kOthers[] = {"Alphabetic", "Emoji",     "Extended_Pictographic",
+                                            "Lowercase",  "Uppercase", "White_Space"};
+    return std::find(std::begin(kOthers), std::end(kOthers), name) == std::end(kOthers) &&
+           name.front() != 'X';
+  }
 
   // One class with its brackets; `&&` binds weaker than the union of neighbours.
   Result<std::string> take_class(int depth) {

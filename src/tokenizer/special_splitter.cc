@@ -110,20 +110,6 @@ std::vector<SpecialSplitter::Hit> SpecialSplitter::choose(std::string_view text,
   return hits;
 }
 
-bool SpecialSplitter::has_special(std::string_view text) const {
-  std::int32_t state = AhoCorasick::kRoot;
-  for (const char c : text) {
-    state = automaton_.next(state, static_cast<unsigned char>(c));
-    for (std::int32_t match = automaton_.match(state); match != AhoCorasick::kNone;
-         match = automaton_.shorter_match(match)) {
-      if (tokens_[static_cast<std::size_t>(automaton_.pattern(match))].is_special) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 void SpecialSplitter::split(std::string_view text, const SpecialPolicy& policy,
                             std::vector<Fragment>* out) const {
   std::vector<Hit> hits;

@@ -24,8 +24,6 @@ class SpecialSplitter final : public FragmentSplitter {
   void split(std::string_view text, const SpecialPolicy& policy,
              std::vector<Fragment>* out) const override;
 
-  bool has_special(std::string_view text) const override;
-
  private:
   struct Token {
     TokenId id;

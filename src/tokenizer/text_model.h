@@ -8,6 +8,7 @@
 
 #include "tokenizer/bpe_model.h"
 #include "tokenizer/charsmap.h"
+#include "tokenizer/fragment.h"
 #include "tokenizer/json_pre_tokenizer.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/spm_model.h"
@@ -40,6 +41,12 @@ class TextModel {
   /// Appends the ids of one fragment. Requires text is valid UTF-8 and not empty.
   virtual void encode(std::string_view text, const FragmentContext& context, EncodeScratch* scratch,
                       std::vector<TokenId>* out) const = 0;
+
+  /// True if bytes of `data`, a range of the text, could become part of a special token that the
+  /// model itself matches after normalisation.
+  virtual bool can_make_special(std::string_view /*text*/, const ByteRange& /*data*/) const {
+    return false;
+  }
 };
 
 /// Byte-level BPE inside the pieces of a pre-tokenizer.

@@ -25,13 +25,12 @@ void encode_fragment(const TextModel& model, std::string_view text, FragmentCont
   }
 }
 
-// Whether a model that matches special tokens after normalisation, where data and template can no
-// longer be told apart, may do so in bytes [begin, end).
-bool is_free_of_special_data(const FragmentSplitter& splitter, std::string_view text,
-                             std::span<const ByteRange> data, std::size_t begin, std::size_t end) {
+// Whether the model may match special tokens in bytes [begin, end), where after normalisation data
+// and template can no longer be told apart.
+bool may_match_special(const TextModel& model, std::string_view text,
+                       std::span<const ByteRange> data, std::size_t begin, std::size_t end) {
   return std::none_of(data.begin(), data.end(), [&](const ByteRange& range) {
-    return range.begin < end && range.end > begin &&
-           splitter.has_special(text.substr(range.begin, range.end - range.begin));
+    return range.begin < end && range.end > begin && model.can_make_special(text, range);
   });
 }
 
@@ -59,8 +58,8 @@ std::vector<TokenId> Tokenizer::encode_text(std::string_view text, bool add_spec
     }
     const auto begin = static_cast<std::size_t>(fragment.text.data() - text.data());
     const std::size_t end = begin + fragment.text.size();
-    const bool allow_special = parse_special && parts_->model_matches_special &&
-                               is_free_of_special_data(*parts_->splitter, text, data, begin, end);
+    const bool allow_special =
+        parse_special && may_match_special(*parts_->model, text, data, begin, end);
     encode_fragment(*parts_->model, fragment.text, {begin == 0, allow_special}, &scratch, &ids);
   }
   if (add_special) {

@@ -24,7 +24,6 @@ struct TokenizerParts {
   std::vector<TokenId> end_of_generation;  ///< rising
   bool adds_space_prefix = false;
   bool clean_spaces = false;
-  bool model_matches_special = false;  ///< the model matches some special tokens itself
 };
 
 /// The bytes a token of a byte-level vocabulary adds to the text.

@@ -105,7 +105,9 @@ std::string drop_marks(std::string_view text) {
   while (!text.empty()) {
     const Utf8Char c = decode_utf8(text);
     const auto len = static_cast<std::size_t>(c.num_bytes);
-    if (utf8proc_category(static_cast<utf8proc_int32_t>(c.code_point)) != UTF8PROC_CATEGORY_MN) {
+    const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c.code_point));
+    if (category != UTF8PROC_CATEGORY_MN && category != UTF8PROC_CATEGORY_MC &&
+        category != UTF8PROC_CATEGORY_ME) {
       out.append(text.substr(0, len));
     }
     text.remove_prefix(len);
@@ -120,6 +122,12 @@ bool is_white_space(char32_t c) {
 }
 
 bool is_word_char(char32_t c) {
+  // Alphabetic symbols (circled and squared letters) and the two joiners.
+  if ((c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) ||
+      (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189) || c == 0x200C ||
+      c == 0x200D) {
+    return true;
+  }
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
@@ -130,6 +138,7 @@ bool is_word_char(char32_t c) {
     case UTF8PROC_CATEGORY_MC:
     case UTF8PROC_CATEGORY_ME:
     case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
     case UTF8PROC_CATEGORY_PC:
       return true;
     default:

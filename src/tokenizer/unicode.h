@@ -15,12 +15,12 @@ std::string to_unicode_form(std::string_view text, UnicodeForm form);
 /// Lower case character by character, without context (U+0130 becomes i and U+0307).
 std::string to_lower_unicode(std::string_view text);
 
-/// Text without its nonspacing marks (category Mn).
+/// Text without its combining marks (categories Mn, Mc, Me).
 std::string drop_marks(std::string_view text);
 
 bool is_white_space(char32_t c);  ///< the 25 characters of White_Space
 
-/// A letter, mark, decimal digit or connector punctuation, as \w in tokenizer files.
+/// A character of an identifier: alphabetic, mark, decimal digit, connector or joiner.
 bool is_word_char(char32_t c);
 
 /// Bytes of the first extended grapheme cluster. Requires text is not empty and valid UTF-8.

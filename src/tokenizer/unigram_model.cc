@@ -12,30 +12,30 @@ constexpr double kUnknownPenalty = 10.0;
 
 }  // namespace
 
-UnigramModel::UnigramModel(const Vocab& vocab, TokenId unknown, bool byte_fallback,
-                           const std::vector<double>& exact_scores)
-    : unknown_(unknown) {
+UnigramModel::UnigramModel(const Vocab& vocab, const UnigramOptions& options)
+    : unknown_(options.unknown) {
   std::vector<std::string_view> patterns;
   double lowest = 0;
   bool any_normal = false;
   for (TokenId id = 0; id < vocab.size(); ++id) {
     const TokenType type = vocab.type(id);
     const auto at = static_cast<std::size_t>(id);
-    const double score =
-        at < exact_scores.size() ? exact_scores[at] : static_cast<double>(vocab.score(id));
+    const double score = at < options.exact_scores.size() ? options.exact_scores[at]
+                                                          : static_cast<double>(vocab.score(id));
     if (type == TokenType::kNormal) {
       lowest = any_normal ? std::min(lowest, score) : score;
       any_normal = true;
     }
     const bool is_user_defined = type == TokenType::kUserDefined;
-    if (type == TokenType::kNormal || type == TokenType::kUnused || is_user_defined) {
+    if (type == TokenType::kNormal || type == TokenType::kUnused || is_user_defined ||
+        (type == TokenType::kByte && options.match_byte_tokens)) {
       patterns.push_back(vocab.text(id));
       pieces_.push_back({id, is_user_defined ? 0.0 : score});
     }
   }
   trie_ = AhoCorasick(patterns);
   unknown_score_ = lowest - kUnknownPenalty;
-  if (byte_fallback) {
+  if (options.byte_fallback) {
     byte_tokens_ = vocab.byte_tokens();
   }
 }

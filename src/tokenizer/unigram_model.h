@@ -9,17 +9,20 @@
 
 namespace plumb {
 
+struct UnigramOptions {
+  TokenId unknown = kNoToken;
+  bool byte_fallback = false;      ///< an unknown stretch becomes its <0xNN> tokens if all exist
+  bool match_byte_tokens = false;  ///< the text "<0x41>" is that token, as in `tokenizers`
+  std::vector<double> exact_scores{};  ///< by token, where the file has more digits than Vocab
+};
+
 /// The segmentation of highest total score (Viterbi over character boundaries, in double).
 ///
 /// A character without a token of its own costs the lowest score minus 10 and becomes the unknown
 /// token; neighbours share one. Of equal scores the longer last token wins. Thread: any.
 class UnigramModel {
  public:
-  /// byte_fallback: an unknown stretch becomes its <0xNN> tokens if all exist.
-  /// exact_scores: by token, where the file has more digits than the vocabulary keeps; may be
-  /// shorter.
-  UnigramModel(const Vocab& vocab, TokenId unknown, bool byte_fallback,
-               const std::vector<double>& exact_scores = {});
+  UnigramModel(const Vocab& vocab, const UnigramOptions& options);
 
   /// Cost: O(bytes * longest token). Requires text is valid UTF-8.
   void encode(std::string_view text, std::vector<TokenId>* out) const;

@@ -26,9 +26,7 @@ class ScriptedBackend final : public Backend {
 
   Allocator& allocator() override { return host_allocator(); }
 
-  std::unique_ptr<ByteStream> new_stream() override {
-    return std::make_unique<LosableStream>(*this);
-  }
+  std::unique_ptr<Stream> new_stream() override { return std::make_unique<LosableStream>(*this); }
 
   const OpTable& ops() const override { return ops_; }
 
@@ -36,7 +34,7 @@ class ScriptedBackend final : public Backend {
     return Status{Code::kUnsupported, "the scripted back end packs nothing"};
   }
 
-  void copy(void* to, const void* from, std::int64_t num_bytes, ByteStream&) override {
+  void copy(void* to, const void* from, std::int64_t num_bytes, Stream&) override {
     std::copy_n(static_cast<const char*>(from), num_bytes, static_cast<char*>(to));
   }
 
@@ -55,7 +53,7 @@ class ScriptedBackend final : public Backend {
     const ScriptedBackend& backend_;
   };
 
-  static void argmax(const Argmax& args, ByteStream&) {
+  static void argmax(const Argmax& args, Stream&) {
     for (std::int64_t r = 0; r < args.x.dim(0); ++r) {
       const float* row = args.x.row<float>(r);
       const float* best = std::max_element(row, row + args.x.dim(1));

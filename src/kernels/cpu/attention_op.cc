@@ -7,15 +7,16 @@
 
 // Item: a tile of query tokens of one sequence, all query heads of one KV head (rows = tokens x g).
 //
-//   many items  an item walks its chunks of 512 keys in order and joins their results
-//   few items   (decode of long contexts) each chunk is an item of its own, its result goes to
-//               scratch and a second phase joins them in the same order with the same operations
+//   many items  an item walks its chunks of 128 keys in order and joins their results
+//   few items   (decode of few sequences) each chunk is an item of its own, its result goes to the
+//               stream's memory and a second phase joins them in the same order with the same
+//               operations
 //
 // Both ways give the same bits; only the time differs.
 namespace plumb::cpu {
 namespace {
 
-constexpr std::int64_t kChunk = 512;
+constexpr std::int64_t kChunk = 128;
 constexpr std::int64_t kKeys = 32;
 constexpr std::int64_t kTileRows = 48;
 constexpr float kLog2E = 1.44269504F;
@@ -163,6 +164,7 @@ void run_chunk(const KernelTable& kernels, AttentionChunk* chunk, const KeyRange
   chunk->key_begin = std::max(index * kChunk, keys.begin / kKeys * kKeys);
   chunk->key_end = std::min((index + 1) * kChunk, keys.end);
   chunk->first_seen = keys.begin;
+  chunk->prefetch_end = keys.end;
   kernels.attention_chunk(*chunk);
 }
 
@@ -196,10 +198,9 @@ void attend_tile(const PagedAttention& args, const Shape4& s, const Tile& tile, 
       chunk.l = work.l;
     }
     run_chunk(kernels, &chunk, keys, index);
-    for (std::int64_t row = 0; index != first && row < chunk.num_rows; ++row) {
-      kernels.attention_merge(s.dim, work.total_m + row, work.total_l + row,
-                              work.total + row * s.padded_dim, work.m[row], work.l[row],
-                              work.o + row * s.padded_dim);
+    if (index != first) {
+      kernels.attention_merge(chunk.num_rows, s.dim, s.padded_dim, work.total_m, work.total_l,
+                              work.total, work.m, work.l, work.o);
     }
   }
   for (std::int64_t row = 0; row < chunk.num_rows; ++row) {
@@ -209,7 +210,7 @@ void attend_tile(const PagedAttention& args, const Shape4& s, const Tile& tile, 
   }
 }
 
-/// Results of chunks in scratch: [T, Hq, chunks] of {o f32[D], m, l}.
+/// Results of chunks: [T, Hq, chunks] of {o f32[D], m, l}.
 struct Partials {
   float* memory = nullptr;
   std::int64_t num_chunks = 0;  ///< of the longest context
@@ -248,8 +249,8 @@ void join_token(const PagedAttention& args, const Shape4& s, const Sequence& seq
     float* total = partials.at(s, token, head, first);
     for (std::int64_t index = first + 1; index <= (keys.end - 1) / kChunk; ++index) {
       const float* part = partials.at(s, token, head, index);
-      kernels.attention_merge(s.dim, total + s.dim, total + s.dim + 1, total, part[s.dim],
-                              part[s.dim + 1], part);
+      kernels.attention_merge(1, s.dim, s.dim, total + s.dim, total + s.dim + 1, total,
+                              part + s.dim, part + s.dim + 1, part);
     }
     finish_row(args, kernels, token, head, total[s.dim], total[s.dim + 1], total);
   }
@@ -304,11 +305,8 @@ void paged_attention(const PagedAttention& args, Stream& any_stream) {
   const Items items = count_items(args, s, stream);
   const std::vector<std::int64_t>& begins = stream.item_begins();
   const std::int64_t num_items = items.num_tiles * s.num_kv_heads;
-  const std::int64_t partial_bytes =
-      args.q.dim(0) * s.num_q_heads * items.num_chunks * (s.dim + 2) * 4;
-  const bool split = items.num_chunks > 1 && num_items < 8 * stream.pool().num_threads() &&
-                     stream.pool().num_threads() > 1 &&
-                     partial_bytes <= args.scratch.num_elements();
+  const int num_threads = stream.pool().num_threads();
+  const bool split = items.num_chunks > 1 && num_threads > 1 && num_items < 8 * num_threads;
   if (!split) {
     stream.pool().run(num_items, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
       for (std::int64_t i = begin; i < end; ++i) {
@@ -317,7 +315,8 @@ void paged_attention(const PagedAttention& args, Stream& any_stream) {
     });
     return;
   }
-  const Partials partials{args.scratch.as<float>(), items.num_chunks};
+  const std::int64_t num_partials = args.q.dim(0) * s.num_q_heads * items.num_chunks;
+  const Partials partials{stream.shared_work(num_partials * (s.dim + 2)), items.num_chunks};
   stream.pool().run(
       num_items * items.num_chunks, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
         for (std::int64_t i = begin; i < end; ++i) {

@@ -26,6 +26,8 @@ class CpuStream final : public HostStream {
   /// Memory of one worker for `count` floats, 64-byte aligned, kept between calls.
   /// Cost an allocation when it grows: attention needs a fixed amount for a head dimension.
   float* work(int worker, std::int64_t count);
+  /// As work(), for results that workers hand to each other.
+  float* shared_work(std::int64_t count);
 
   /// First item of each sequence of an attention call.
   std::vector<std::int64_t>& item_begins() { return item_begins_; }
@@ -34,6 +36,7 @@ class CpuStream final : public HostStream {
   const KernelTable& kernels_;
   std::unique_ptr<ComputePool> pool_;
   std::vector<Buffer> work_;
+  Buffer shared_work_;
   std::vector<std::int64_t> item_begins_;
 };
 

@@ -52,6 +52,7 @@ struct AttentionChunk {
   std::int64_t key_begin = 0;
   std::int64_t key_end = 0;
   std::int64_t first_seen = 0;
+  std::int64_t prefetch_end = 0;  ///< keys before it will be wanted soon
   std::int64_t num_rows = 0;
   const float* q = nullptr;                ///< [num_rows, padded_dim], times scale (and log2 e)
   const std::int32_t* row_last = nullptr;  ///< [num_rows]
@@ -84,8 +85,9 @@ struct KernelTable {
   void (*quantize_tile)(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t k,
                         bool halves, unsigned char* out) = nullptr;
   void (*attention_chunk)(const AttentionChunk&) = nullptr;
-  /// Joins (m2, l2, o2) to (m, l, o) of `dim` sums.
-  void (*attention_merge)(std::int64_t dim, float* m, float* l, float* o, float m2, float l2,
+  /// Joins (m2, l2, o2) to (m, l, o) row by row; rows of o lie `stride` floats apart.
+  void (*attention_merge)(std::int64_t num_rows, std::int64_t dim, std::int64_t stride, float* m,
+                          float* l, float* o, const float* m2, const float* l2,
                           const float* o2) = nullptr;
   /// y = o / (l + 2^(sink - m)) after the rescaling that the sink asks for; no sink: -infinity.
   void (*attention_finish)(std::int64_t dim, float m, float l, const float* o, float sink,

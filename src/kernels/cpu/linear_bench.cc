@@ -74,6 +74,20 @@ double read_bandwidth(int num_threads) {
   return static_cast<double>(kStreamBytes) / seconds * 1e-9;
 }
 
+/// Shortest time of a loop without work.
+double dispatch_seconds(int num_threads) {
+  cpu::ComputePool pool(num_threads);
+  double best = 1e9;
+  for (int i = 0; i < 2000; ++i) {
+    const double start = seconds_now(false);
+    for (int j = 0; j < 10; ++j) {
+      pool.run(num_threads, 1, [](std::int64_t, std::int64_t, int) {});
+    }
+    best = std::min(best, (seconds_now(false) - start) / 10);
+  }
+  return best;
+}
+
 struct Bench {
   Backend& backend;
   Stream& stream;
@@ -137,12 +151,14 @@ void bench_attention(const Bench& bench, const Heads& heads, std::int64_t contex
   CaseRng rng(2);
   const std::int64_t num_blocks = (context + kBlock - 1) / kBlock;
   const std::int64_t layer_elements = num_blocks * heads.kv * kBlock * heads.dim;
-  std::vector<std::uint16_t> k(static_cast<std::size_t>(kLayers * layer_elements));
-  std::vector<std::uint16_t> v(k.size());
+  const std::int64_t count = kLayers * layer_elements;
+  Buffer memory = host_allocator().allocate(4 * count).value();
+  auto* k = static_cast<std::uint16_t*>(memory.address());
+  std::uint16_t* v = k + count;
   const std::vector<float> values = rng.normals(4096);
-  for (std::size_t i = 0; i < k.size(); ++i) {
-    k[i] = float_to_half(values[i % 4096]);
-    v[i] = float_to_half(values[(7 * i) % 4093]);
+  for (std::int64_t i = 0; i < count; ++i) {
+    k[i] = float_to_half(values[static_cast<std::size_t>(i % 4096)]);
+    v[i] = float_to_half(values[static_cast<std::size_t>(7 * i % 4093)]);
   }
   std::vector<std::int32_t> table(static_cast<std::size_t>(num_blocks));
   for (std::size_t i = 0; i < table.size(); ++i) {
@@ -165,8 +181,8 @@ void bench_attention(const Bench& bench, const Heads& heads, std::int64_t contex
   args.scale = 0.125F;
   const double seconds = best_seconds(bench.num_threads, kLayers, [&](std::int64_t layer) {
     const Shape shape{num_blocks, heads.kv, kBlock, heads.dim};
-    args.k_cache = Tensor::dense(k.data() + layer * layer_elements, DType::kF16, shape);
-    args.v_cache = Tensor::dense(v.data() + layer * layer_elements, DType::kF16, shape);
+    args.k_cache = Tensor::dense(k + layer * layer_elements, DType::kF16, shape);
+    args.v_cache = Tensor::dense(v + layer * layer_elements, DType::kF16, shape);
     bench.backend.ops().paged_attention(args, bench.stream);
   });
   const double pairs = static_cast<double>(num_tokens) *
@@ -192,7 +208,8 @@ int run(int argc, char** argv) {
   const std::unique_ptr<Stream> stream = backend.value()->new_stream();
   const Bench bench{*backend.value(), *stream, num_threads, read_bandwidth(num_threads),
                     argc > 3 ? argv[3] : ""};
-  std::printf("%s, read bandwidth %.1f GB/s\n", bench.backend.arch().c_str(), bench.bandwidth);
+  std::printf("%s, read bandwidth %.1f GB/s, dispatch %.2f us\n", bench.backend.arch().c_str(),
+              bench.bandwidth, dispatch_seconds(num_threads) * 1e6);
   for (const Matrix& matrix :
        {Matrix{"smollm2.qo", DType::kQ4_1, 576, 576},
         Matrix{"smollm2.gate_up", DType::kQ4_1, 3072, 576},

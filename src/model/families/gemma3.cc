@@ -2,10 +2,9 @@
 #include "model/families/gemma3.h"
 
 #include <utility>
-#include <vector>
 
 #include "model/blocks/attention.h"
-#include "model/blocks/head.h"
+#include "model/blocks/decoder.h"
 #include "model/blocks/kv_groups.h"
 #include "model/blocks/mlp.h"
 
@@ -21,31 +20,9 @@ struct Gemma3Layer {
   Parameter post_ffn_norm;
 };
 
-// Sandwich norms: what a block puts out is normed into `x` before the next norm adds it to
-// `residual`.
-class Gemma3Model final : public Model {
+// Sandwich norms: what a block puts out is normed before it becomes part of the residual.
+class Gemma3Model final : public Decoder<Gemma3Layer> {
  public:
-  const ModelFacts& facts() const override { return facts_; }
-
-  KvLayout kv_layout() const override { return layout_; }
-
-  Tensor forward(OpContext& op, const ModelBatch& batch,
-                 std::span<const KvLayerCache> caches) const override {
-    Tensor residual = head_.embed(op, batch.token_ids);               // [T, hidden]
-    Tensor x = op.workspace().allocate(DType::kF32, residual.shape);  // [T, hidden]
-    for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
-      const Workspace::Mark mark(op.workspace());
-      finish_layer(op, layers_[i], attend(op, i, x, residual, batch, caches[i]), x, residual);
-    }
-    const std::size_t last = layers_.size() - 1;
-    Tensor a = attend(op, last, x, residual, batch, caches[last]);  // [T, Hq*D]
-    a = op.gather_rows(a, batch.logits_rows);                       // [R, Hq*D]
-    residual = op.gather_rows(residual, batch.logits_rows);         // [R, hidden]
-    x = op.workspace().allocate(DType::kF32, residual.shape);       // [R, hidden]
-    finish_layer(op, layers_[last], a, x, residual);
-    return head_.logits(op, x, residual);  // [R, V]
-  }
-
   static Result<std::unique_ptr<Model>> load(const ModelSource& source, const ModelConfig& config) {
     auto model = std::make_unique<Gemma3Model>();
     WeightLoader load(source.checkpoint, source.backend, source.rank);
@@ -66,17 +43,8 @@ class Gemma3Model final : public Model {
   }
 
  private:
-  Tensor attend(OpContext& op, std::size_t i, const Tensor& x, const Tensor& residual,
-                const ModelBatch& batch, const KvLayerCache& cache) const {
-    const Gemma3Layer& layer = layers_[i];
-    const Tensor h =
-        i == 0 ? op.rms_norm(residual, layer.attn_norm.tensor, eps_)
-               : op.add_rms_norm(x, residual, layer.attn_norm.tensor, eps_);  // [T, hidden]
-    return layer.attn.attend(op, h, batch, cache);                            // [T, Hq*D]
-  }
-
   void finish_layer(OpContext& op, const Gemma3Layer& layer, const Tensor& a, const Tensor& x,
-                    const Tensor& residual) const {
+                    const Tensor& residual) const override {
     op.linear_into(a, layer.attn.wo, x);  // [T, hidden]
     op.rms_norm_in_place(x, layer.post_attn_norm.tensor, eps_);
     const Tensor h = op.add_rms_norm(x, residual, layer.ffn_norm.tensor, eps_);  // [T, hidden]
@@ -103,13 +71,8 @@ class Gemma3Model final : public Model {
     return layer;
   }
 
-  HeadBlock head_;
-  std::vector<Gemma3Layer> layers_;
   Rotation global_rotation_;
   Rotation local_rotation_;
-  float eps_ = 1e-6F;
-  ModelFacts facts_;
-  KvLayout layout_;
 };
 
 }  // namespace

@@ -2,10 +2,9 @@
 #include "model/families/llama.h"
 
 #include <utility>
-#include <vector>
 
 #include "model/blocks/attention.h"
-#include "model/blocks/head.h"
+#include "model/blocks/decoder.h"
 #include "model/blocks/kv_groups.h"
 #include "model/blocks/mlp.h"
 
@@ -19,31 +18,8 @@ struct LlamaLayer {
   MlpBlock mlp;
 };
 
-// Pre-norm decoder. `x` is what a block put out and is not yet part of `residual`; the next norm
-// adds it.
-class LlamaModel final : public Model {
+class LlamaModel final : public Decoder<LlamaLayer> {
  public:
-  const ModelFacts& facts() const override { return facts_; }
-
-  KvLayout kv_layout() const override { return layout_; }
-
-  Tensor forward(OpContext& op, const ModelBatch& batch,
-                 std::span<const KvLayerCache> caches) const override {
-    Tensor residual = head_.embed(op, batch.token_ids);               // [T, hidden]
-    Tensor x = op.workspace().allocate(DType::kF32, residual.shape);  // [T, hidden]
-    for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
-      const Workspace::Mark mark(op.workspace());
-      finish_layer(op, layers_[i], attend(op, i, x, residual, batch, caches[i]), x, residual);
-    }
-    const std::size_t last = layers_.size() - 1;
-    Tensor a = attend(op, last, x, residual, batch, caches[last]);  // [T, Hq*D]
-    a = op.gather_rows(a, batch.logits_rows);                       // [R, Hq*D]
-    residual = op.gather_rows(residual, batch.logits_rows);         // [R, hidden]
-    x = op.workspace().allocate(DType::kF32, residual.shape);       // [R, hidden]
-    finish_layer(op, layers_[last], a, x, residual);
-    return head_.logits(op, x, residual);  // [R, V]
-  }
-
   static Result<std::unique_ptr<Model>> load(const ModelSource& source, const ModelConfig& config) {
     auto model = std::make_unique<LlamaModel>();
     WeightLoader load(source.checkpoint, source.backend, source.rank);
@@ -64,19 +40,8 @@ class LlamaModel final : public Model {
   }
 
  private:
-  // Norm and attention of layer i: residual += x -> heads [T, Hq*D].
-  Tensor attend(OpContext& op, std::size_t i, const Tensor& x, const Tensor& residual,
-                const ModelBatch& batch, const KvLayerCache& cache) const {
-    const LlamaLayer& layer = layers_[i];
-    const Tensor h =
-        i == 0 ? op.rms_norm(residual, layer.attn_norm.tensor, eps_)
-               : op.add_rms_norm(x, residual, layer.attn_norm.tensor, eps_);  // [T, hidden]
-    return layer.attn.attend(op, h, batch, cache);
-  }
-
-  // Output projection and feed-forward: heads a -> x, residual += the projection.
   void finish_layer(OpContext& op, const LlamaLayer& layer, const Tensor& a, const Tensor& x,
-                    const Tensor& residual) const {
+                    const Tensor& residual) const override {
     op.linear_into(a, layer.attn.wo, x);                                         // [T, hidden]
     const Tensor h = op.add_rms_norm(x, residual, layer.ffn_norm.tensor, eps_);  // [T, hidden]
     layer.mlp.forward(op, h, x);
@@ -101,12 +66,7 @@ class LlamaModel final : public Model {
     return layer;
   }
 
-  HeadBlock head_;
-  std::vector<LlamaLayer> layers_;
   Rotation rotation_;
-  float eps_ = 1e-5F;
-  ModelFacts facts_;
-  KvLayout layout_;
 };
 
 }  // namespace

@@ -7,8 +7,8 @@
 //   s[r, j] = q[r] . k[j]          m' = max(m, max_j s)      p = 2^(s - m')
 //   l = l 2^(m - m') + sum_j p     o = o 2^(m - m') + sum_j p[j] v[j]
 //
-//   1 block   K of 32 keys to floats, transposed: [D][32]; V to floats: [32][D]; keys that do not
-//             exist yet become 0. Both once for all rows.
+//   1 block   K of 32 keys to floats, transposed: [D][32]; V to floats: [32][D]. Both once for all
+//             rows, while the next block is on its way from memory.
 //   2 scores  kRows rows x 32 keys in registers, one multiply-add per d in order
 //   3 softmax masks, block maximum, weights, sums: row by row
 //   4 values  kRows rows x kStrip vectors of D in registers, keys in order
@@ -21,6 +21,7 @@ namespace {
 using cpu::AttentionChunk;
 
 constexpr int kKeys = 32;
+constexpr int kAhead = 1;  // blocks between a request and its use
 constexpr int kKeyVectors = kKeys / kLanes;
 #ifdef PLUMB_ISA_AVX512
 constexpr int kMaxRows = 6;
@@ -48,45 +49,70 @@ struct FloatCache {
   }
 };
 
-/// The keys of a block that may be read, [begin, end), and their element offsets in the cache.
+/// Element offsets of 32 keys in the cache. Where a key may not be read, because no row sees it,
+/// stands a neighbour's offset: its weight is 0 in every row.
 struct KeyBlock {
-  int begin;
-  int end;
   std::int64_t offsets[kKeys];
-
-  bool has(int j) const { return j >= begin && j < end; }
 };
 
 inline KeyBlock key_block(const AttentionChunk& a, std::int64_t first) {
   KeyBlock keys;
-  const std::int64_t left = a.key_end - first;
-  keys.end = left < kKeys ? static_cast<int>(left) : kKeys;
-  keys.begin = a.first_seen > first ? static_cast<int>(a.first_seen - first) : 0;
-  const std::int64_t key = first + keys.begin;
+  const std::int64_t left = a.prefetch_end - first;
+  const int end = left < kKeys ? static_cast<int>(left) : kKeys;
+  const int begin = a.first_seen > first ? static_cast<int>(a.first_seen - first) : 0;
+  const std::int64_t key = first + begin;
   std::int64_t block = key / a.block_size;
   std::int64_t slot = key - block * a.block_size;
-  for (int j = keys.begin; j < keys.end; ++j) {
+  for (int j = begin; j < end; ++j) {
     keys.offsets[j] = a.block_table[block] * a.block_stride + slot * a.dim;
     if (++slot == a.block_size) {
       slot = 0;
       ++block;
     }
   }
+  for (int j = 0; j < begin; ++j) {
+    keys.offsets[j] = keys.offsets[begin];
+  }
+  for (int j = end; j < kKeys; ++j) {
+    keys.offsets[j] = keys.offsets[end - 1];
+  }
   return keys;
 }
 
-/// keys[d][j] = K, 0 in the columns of keys that are not read.
+/// Asks for the K and V rows of keys [begin, end) of a block.
 template <class Cache>
-inline void load_keys(const AttentionChunk& a, const KeyBlock& block) {
+inline void prefetch(const AttentionChunk& a, const KeyBlock& block, int begin, int end) {
+  const auto* k = static_cast<const typename Cache::Element*>(a.k_cache);
+  const auto* v = static_cast<const typename Cache::Element*>(a.v_cache);
+  constexpr std::int64_t kLine = 64 / sizeof(typename Cache::Element);
+  for (int j = begin; j < end; ++j) {
+    for (std::int64_t d = 0; d < a.dim; d += kLine) {
+      _mm_prefetch(k + block.offsets[j] + d, _MM_HINT_T1);
+      _mm_prefetch(v + block.offsets[j] + d, _MM_HINT_T1);
+    }
+  }
+}
+
+/// keys[d][j] = K. kWhole: D is a multiple of the lanes. The requests for a later block are spread
+/// over the work, into the second cache: a burst of them would fill the first cache's queue.
+template <class Cache, bool kWhole>
+inline void load_keys(const AttentionChunk& a, const KeyBlock& block, const KeyBlock* next) {
   const auto* cache = static_cast<const typename Cache::Element*>(a.k_cache);
+  const std::int64_t steps = (a.dim + kLanes - 1) / kLanes;
+  const int per_step = static_cast<int>((kLanes + steps - 1) / steps);
   for (int first = 0; first < kKeys; first += kLanes) {
+    const std::int64_t* offsets = block.offsets + first;
+    int asked = first;
     for (std::int64_t d = 0; d < a.dim; d += kLanes) {
+      const int until = first + kLanes < asked + per_step ? first + kLanes : asked + per_step;
+      if (next != nullptr) {
+        prefetch<Cache>(a, *next, asked, until);
+      }
+      asked = until;
       F rows[kLanes];
 #pragma GCC unroll 16
       for (int i = 0; i < kLanes; ++i) {
-        rows[i] = block.has(first + i)
-                      ? Cache::load(cache + block.offsets[first + i] + d, a.dim - d)
-                      : f_zero();
+        rows[i] = Cache::load(cache + offsets[i] + d, kWhole ? kLanes : a.dim - d);
       }
       f_transpose(rows);
 #pragma GCC unroll 16
@@ -97,14 +123,13 @@ inline void load_keys(const AttentionChunk& a, const KeyBlock& block) {
   }
 }
 
-template <class Cache>
+template <class Cache, bool kWhole>
 inline void load_values(const AttentionChunk& a, const KeyBlock& block) {
   const auto* cache = static_cast<const typename Cache::Element*>(a.v_cache);
   for (int j = 0; j < kKeys; ++j) {
     float* row = a.values + j * a.padded_dim;
-    for (std::int64_t d = 0; d < a.padded_dim; d += kLanes) {
-      const bool exists = block.has(j) && d < a.dim;
-      f_store(row + d, exists ? Cache::load(cache + block.offsets[j] + d, a.dim - d) : f_zero());
+    for (std::int64_t d = 0; d < a.dim; d += kLanes) {
+      f_store(row + d, Cache::load(cache + block.offsets[j] + d, kWhole ? kLanes : a.dim - d));
     }
   }
 }
@@ -126,7 +151,7 @@ inline void score_rows(const AttentionChunk& a, std::int64_t row,
     F key[kKeyVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kKeyVectors; ++v) {
-      key[v] = f_load(k + v * kLanes);
+      key[v] = f_load_once(k + v * kLanes);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
@@ -146,48 +171,65 @@ inline void score_rows(const AttentionChunk& a, std::int64_t row,
   }
 }
 
-/// Scores to weights of one row against keys [block, block + 32); returns 2^(m - m').
-inline float weigh_row(const AttentionChunk& a, std::int64_t row, std::int64_t block,
-                       float (&scores)[kKeys]) {
+/// Caps and masks the scores of one row against keys [block, block + 32); returns their maximum.
+inline float mask_row(const AttentionChunk& a, std::int64_t row, std::int64_t block,
+                      float (&scores)[kKeys]) {
   const std::int64_t last = a.row_last[row];
   const std::int64_t first = a.window > 0 ? last - a.window + 1 : 0;
-  F s[kKeyVectors];
+  const bool sees_all = first <= block && last >= block + kKeys - 1;
+  F largest = f_set(-kInfinity);
 #pragma GCC unroll 4
   for (int v = 0; v < kKeyVectors; ++v) {
-    s[v] = f_load(scores + v * kLanes);
+    F s = f_load(scores + v * kLanes);
     if (a.softcap > 0.0F) {
-      const F capped = tanh_approx(f_div(s[v], f_set(a.softcap)));
-      s[v] = f_mul(capped, f_set(a.softcap * kLog2E));
+      const F capped = tanh_approx(f_div(s, f_set(a.softcap)));
+      s = f_mul(capped, f_set(a.softcap * kLog2E));
+      f_store(scores + v * kLanes, s);
     }
-    const std::int64_t key = block + v * kLanes;
-    s[v] = f_select(mask_range(first - key, last + 1 - key), s[v], f_set(-kInfinity));
+    if (!sees_all) {
+      const std::int64_t key = block + v * kLanes;
+      s = f_select(mask_range(first - key, last + 1 - key), s, f_set(-kInfinity));
+      f_store(scores + v * kLanes, s);
+    }
+    largest = f_max(largest, s);
   }
-  F largest = s[0];
+  return f_largest(largest);
+}
+
+/// Scores to weights of R rows; factors = 2^(m - m') of each row.
+template <int R>
+inline void weigh_rows(const AttentionChunk& a, std::int64_t row, std::int64_t block,
+                       float (&scores)[kMaxRows][kKeys], float (&factors)[kLanes]) {
+  float work[kLanes];  // first the maxima of the rows, then the shifts, then the sums
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+    work[r] = mask_row(a, row + r, block, scores[r]);
+  }
+  const F old = f_load_first(a.m + row, R);
+  const F m = f_max(f_load_first(work, R), old);
+  // A row that has seen no key yet keeps the maximum -infinity; its weights become 0.
+  const F shift = f_select(f_equal(m, f_set(-kInfinity)), f_zero(), m);
+  const F factor = exp2_approx(f_sub(old, shift));
+  f_store(factors, factor);
+  f_store(work, shift);
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+    F sum = f_zero();
 #pragma GCC unroll 4
-  for (int v = 1; v < kKeyVectors; ++v) {
-    largest = f_max(largest, s[v]);
+    for (int v = 0; v < kKeyVectors; ++v) {
+      const F p = exp2_approx(f_sub(f_load(scores[r] + v * kLanes), f_set(work[r])));
+      f_store(scores[r] + v * kLanes, p);
+      sum = v == 0 ? p : f_add(sum, p);
+    }
+    work[r] = f_sum(sum);
   }
-  const float block_max = f_largest(largest);
-  const float old = a.m[row];
-  const float m = block_max > old ? block_max : old;
-  const float shift = m == -kInfinity ? 0.0F : m;  // no key seen yet: all weights are 0
-  F sum = f_zero();
-#pragma GCC unroll 4
-  for (int v = 0; v < kKeyVectors; ++v) {
-    const F p = exp2_approx(f_sub(s[v], f_set(shift)));
-    f_store(scores + v * kLanes, p);
-    sum = v == 0 ? p : f_add(sum, p);
-  }
-  float factor[kLanes];
-  f_store(factor, exp2_approx(f_set(old - shift)));
-  a.m[row] = m;
-  a.l[row] = a.l[row] * factor[0] + f_sum(sum);
-  return factor[0];
+  f_store_first(a.m + row, m, R);
+  f_store_first(a.l + row, f_fma(f_load_first(a.l + row, R), factor, f_load_first(work, R)), R);
 }
 
 template <int R, int S>
-inline void add_values(const AttentionChunk& a, std::int64_t row, std::int64_t d,
-                       const float (&weights)[kMaxRows][kKeys], const float (&factors)[kMaxRows]) {
+inline void add_values(const AttentionChunk& a, std::int64_t row, std::int64_t d, int count,
+                       const float (&weights)[kMaxRows][kKeys], const float (&factors)[kLanes]) {
   float* o = a.o + row * a.padded_dim + d;
   F sum[R][S];
 #pragma GCC unroll 8
@@ -198,11 +240,11 @@ inline void add_values(const AttentionChunk& a, std::int64_t row, std::int64_t d
     }
   }
   const float* v = a.values + d;
-  for (int j = 0; j < kKeys; ++j, v += a.padded_dim) {
+  for (int j = 0; j < count; ++j, v += a.padded_dim) {
     F value[S];
 #pragma GCC unroll 4
     for (int s = 0; s < S; ++s) {
-      value[s] = f_load(v + s * kLanes);
+      value[s] = f_load_once(v + s * kLanes);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
@@ -225,17 +267,18 @@ inline void add_values(const AttentionChunk& a, std::int64_t row, std::int64_t d
 template <int R>
 void attend_rows(const AttentionChunk& a, std::int64_t row, std::int64_t block) {
   alignas(64) float scores[kMaxRows][kKeys];
-  float factors[kMaxRows];
+  float factors[kLanes];
   score_rows<R>(a, row, scores);
-  for (int r = 0; r < R; ++r) {
-    factors[r] = weigh_row(a, row + r, block, scores[r]);
-  }
+  weigh_rows<R>(a, row, block, scores, factors);
+  // Keys behind the last row's position weigh 0 in all rows.
+  const std::int64_t seen = a.row_last[row + R - 1] + 1 - block;
+  const int count = seen < kKeys ? static_cast<int>(seen) : kKeys;
   std::int64_t d = 0;
   for (; d + kStrip * kLanes <= a.padded_dim; d += kStrip * kLanes) {
-    add_values<R, kStrip>(a, row, d, scores, factors);
+    add_values<R, kStrip>(a, row, d, count, scores, factors);
   }
   for (; d < a.padded_dim; d += kLanes) {
-    add_values<R, 1>(a, row, d, scores, factors);
+    add_values<R, 1>(a, row, d, count, scores, factors);
   }
 }
 
@@ -272,13 +315,34 @@ inline void attend_block(const AttentionChunk& a, std::int64_t block) {
   }
 }
 
+template <class Cache, bool kWhole>
+void attend(const AttentionChunk& a) {
+  KeyBlock blocks[kAhead + 1];  // a ring
+  for (int i = 0; i < kAhead; ++i) {
+    if (a.key_begin + i * kKeys < a.prefetch_end) {
+      blocks[i] = key_block(a, a.key_begin + i * kKeys);
+    }
+  }
+  int at = 0;
+  for (std::int64_t block = a.key_begin; block < a.key_end; block += kKeys) {
+    const int behind = at == 0 ? kAhead : at - 1;
+    const bool has_next = block + kAhead * kKeys < a.prefetch_end;
+    if (has_next) {
+      blocks[behind] = key_block(a, block + kAhead * kKeys);
+    }
+    load_keys<Cache, kWhole>(a, blocks[at], has_next ? &blocks[behind] : nullptr);
+    load_values<Cache, kWhole>(a, blocks[at]);
+    attend_block(a, block);
+    at = at == kAhead ? 0 : at + 1;
+  }
+}
+
 template <class Cache>
 void attend(const AttentionChunk& a) {
-  for (std::int64_t block = a.key_begin; block < a.key_end; block += kKeys) {
-    const KeyBlock keys = key_block(a, block);
-    load_keys<Cache>(a, keys);
-    load_values<Cache>(a, keys);
-    attend_block(a, block);
+  if (a.dim % kLanes == 0) {
+    attend<Cache, true>(a);
+  } else {
+    attend<Cache, false>(a);
   }
 }
 
@@ -303,18 +367,35 @@ inline float exp2_scalar(float x) {
   return out[0];
 }
 
-void attention_merge(std::int64_t dim, float* m, float* l, float* o, float m2, float l2,
-                     const float* o2) {
-  const float joined = m2 > *m ? m2 : *m;
-  const float shift = joined == -kInfinity ? 0.0F : joined;
-  const float keep = exp2_scalar(*m - shift);
-  const float add = exp2_scalar(m2 - shift);
-  *m = joined;
-  *l = *l * keep + l2 * add;
-  for (std::int64_t d = 0; d < dim; d += kLanes) {
-    const F scaled = f_mul(f_load_first(o2 + d, dim - d), f_set(add));
-    const F sum = f_fma(f_load_first(o + d, dim - d), f_set(keep), scaled);
-    f_store_first(o + d, sum, dim - d);
+/// Up to kLanes rows.
+inline void merge_rows(int rows, std::int64_t dim, std::int64_t stride, float* m, float* l,
+                       float* o, const float* m2, const float* l2, const float* o2) {
+  const F old = f_load_first(m, rows);
+  const F other = f_load_first(m2, rows);
+  const F joined = f_max(old, other);
+  const F shift = f_select(f_equal(joined, f_set(-kInfinity)), f_zero(), joined);
+  float keep[kLanes];
+  float add[kLanes];
+  f_store(keep, exp2_approx(f_sub(old, shift)));
+  f_store(add, exp2_approx(f_sub(other, shift)));
+  f_store_first(m, joined, rows);
+  const F scaled_l = f_mul(f_load_first(l2, rows), f_load(add));
+  f_store_first(l, f_fma(f_load_first(l, rows), f_load(keep), scaled_l), rows);
+  for (int r = 0; r < rows; ++r, o += stride, o2 += stride) {
+    for (std::int64_t d = 0; d < dim; d += kLanes) {
+      const F scaled = f_mul(f_load_first(o2 + d, dim - d), f_set(add[r]));
+      const F sum = f_fma(f_load_first(o + d, dim - d), f_set(keep[r]), scaled);
+      f_store_first(o + d, sum, dim - d);
+    }
+  }
+}
+
+void attention_merge(std::int64_t num_rows, std::int64_t dim, std::int64_t stride, float* m,
+                     float* l, float* o, const float* m2, const float* l2, const float* o2) {
+  for (std::int64_t row = 0; row < num_rows; row += kLanes) {
+    const int rows = static_cast<int>(num_rows - row < kLanes ? num_rows - row : kLanes);
+    merge_rows(rows, dim, stride, m + row, l + row, o + row * stride, m2 + row, l2 + row,
+               o2 + row * stride);
   }
 }
 

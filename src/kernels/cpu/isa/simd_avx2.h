@@ -30,6 +30,13 @@ inline F f_load(const float* p) {
   return _mm256_loadu_ps(p);
 }
 
+/// A load that stays one: the compiler would repeat it as the memory operand of every user.
+inline F f_load_once(const float* p) {
+  F v = f_load(p);
+  asm("" : "+x"(v));
+  return v;
+}
+
 inline void f_store(float* p, F v) {
   _mm256_storeu_ps(p, v);
 }

@@ -26,6 +26,13 @@ inline F f_load(const float* p) {
   return _mm512_loadu_ps(p);
 }
 
+/// A load that stays one: the compiler would repeat it as the memory operand of every user.
+inline F f_load_once(const float* p) {
+  F v = f_load(p);
+  asm("" : "+v"(v));
+  return v;
+}
+
 inline void f_store(float* p, F v) {
   _mm512_storeu_ps(p, v);
 }
