@@ -57,6 +57,7 @@ Task<Status> write_all(ByteStream* stream, std::array<std::string_view, 2> parts
   if (outcome) {
     co_return std::move(*outcome);
   }
+  // Named, because g++ 12 destroys a temporary of a co_await expression twice.
   UniqueFunction<void(UniqueFunction<void(Status)>)> start =
       [wait](UniqueFunction<void(Status)> done) { wait->waiter = std::move(done); };
   co_return co_await await_callback<Status>(std::move(start));
