@@ -45,8 +45,10 @@ ChoiceDelta TextStream::consume(const StreamEvent& event) {
     if (matcher_.matched() != StopMatcher::kNone) {
       return delta;
     }
-    const bool is_end = event.finish == FinishReason::kEos && &token == &event.tokens.back();
-    if (is_end) {  // the end-of-generation token is counted and has no text
+    const bool ends_here = event.finish == FinishReason::kEos ||
+                           (event.finish == FinishReason::kStop && !include_stop_str_);
+    const bool is_end = ends_here && &token == &event.tokens.back();
+    if (is_end) {  // the token that ended it is counted and has no text
       ++num_tokens_;
       continue;
     }
