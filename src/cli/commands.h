@@ -19,5 +19,6 @@ std::unique_ptr<Command> make_check_op_command();
 std::unique_ptr<Command> make_check_logits_command();
 std::unique_ptr<Command> make_bench_batch_command();
 std::unique_ptr<Command> make_generate_command();
+std::unique_ptr<Command> make_reference_command();
 
 }  // namespace plumb
