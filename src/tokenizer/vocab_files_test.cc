@@ -96,6 +96,16 @@ TEST_P(VocabFiles, ids_decode_to_the_text_at_once_and_token_by_token) {
   }
 }
 
+// A quadratic step anywhere would take minutes here.
+TEST_P(VocabFiles, long_runs_of_one_character_are_encoded_in_good_time) {
+  for (const char c : std::string_view("aA 9\n-'<")) {
+    const std::string text(200'000, c);
+    EXPECT_EQ(tokenizer_->decode(tokenizer_->encode(text, kTextOnly)), text) << c;
+  }
+  const std::string spaces = std::string(200'000, ' ') + "x";
+  EXPECT_EQ(tokenizer_->decode(tokenizer_->encode(spaces, kTextOnly)), spaces);
+}
+
 INSTANTIATE_TEST_SUITE_P(all, VocabFiles,
                          testing::Values("deepseek-llm", "gpt-2", "llama-bpe", "llama-spm",
                                          "qwen2"));
