@@ -54,11 +54,9 @@ class Meter {
   Meter(const SynthesisProgress& progress, std::uint64_t total)
       : progress_(progress), total_(total) {}
 
-  void add(std::uint64_t num_bytes) {
+  Status add(std::uint64_t num_bytes) {
     done_ += num_bytes;
-    if (progress_) {
-      progress_(done_, total_);
-    }
+    return progress_ ? progress_(done_, total_) : Status();
   }
 
  private:
@@ -82,7 +80,7 @@ Status write_weight(const SynthesisWeight& weight, DType dtype, bool for_gguf, S
     const std::vector<std::byte> chunk =
         rows->make(weight, dtype, begin, std::min(step, num_rows - begin), for_gguf);
     PLUMB_RETURN_IF_ERROR(writer->append(chunk));
-    meter->add(chunk.size());
+    PLUMB_RETURN_IF_ERROR(meter->add(chunk.size()));
   }
   return {};
 }

@@ -44,8 +44,8 @@ Status validate(const SynthesisSpec& spec);
 std::optional<SynthesisSpec> synthesis_preset(std::string_view name);
 std::vector<std::string> synthesis_preset_names();
 
-/// Bytes of tensor data written so far, and in all.
-using SynthesisProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+/// Hears of the bytes of tensor data written so far, and in all; an error ends the writing with it.
+using SynthesisProgress = std::function<Status(std::uint64_t done, std::uint64_t total)>;
 
 /// Writes a GGUF file with random weights, a byte-level BPE tokenizer and a ChatML template.
 ///

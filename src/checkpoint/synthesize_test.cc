@@ -148,6 +148,7 @@ TEST_F(Synthesis, shards_respect_their_limit_and_hold_everything) {
         EXPECT_GT(done, last_done);
         last_done = done;
         last_total = total;
+        return Status();
       });
   ASSERT_TRUE(status.ok()) << status.message();
   const auto folder = open(path("hf"));
@@ -220,6 +221,15 @@ TEST_F(Synthesis, large_quantised_tensors_are_drawn_from_a_sample) {
   const std::vector<float> row0(values.begin(), values.begin() + 256);
   const std::vector<float> row1(values.begin() + 256, values.begin() + 512);
   EXPECT_NE(row0, row1);
+}
+
+TEST_F(Synthesis, an_error_of_the_progress_ends_the_writing_and_leaves_no_file) {
+  const std::string file = path("stopped.gguf");
+  const Status status = synthesize_gguf(tiny("llama"), file, [](std::uint64_t, std::uint64_t) {
+    return Status{Code::kCancelled, "enough"};
+  });
+  EXPECT_EQ(status.code(), Code::kCancelled);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
 TEST(SynthesisSpecs, all_problems_are_reported_at_once) {

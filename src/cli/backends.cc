@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/backends.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "kernels/meta/meta_backend.h"
 #include "kernels/ref/ref_backend.h"
@@ -24,6 +26,34 @@ Result<std::unique_ptr<Backend>> make_backend(const std::string& name,
   }
   return Status{Code::kInvalidArgument,
                 "unknown back end '" + name + "', expected one of " + join(backend_names(), ", ")};
+}
+
+void append_violations(const BackendOptions& options, std::vector<Status>* violations) {
+  const std::vector<std::string> known{"cpu", "ref"};  // meta computes nothing
+  const auto check_name = [&](const std::string& flag, const std::string& name) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      violations->emplace_back(
+          Code::kInvalidArgument,
+          flag + ": unknown back end '" + name + "', expected one of " + join(known, ", "));
+    }
+  };
+  check_name("--backend", options.backend);
+  const std::vector<std::string_view> ops = op_names();
+  for (const std::string& choice : options.op) {
+    const std::size_t equals = choice.find('=');
+    if (equals == std::string::npos) {
+      violations->emplace_back(Code::kInvalidArgument,
+                               "--op: '" + choice + "', expected NAME=BACKEND, as in linear=ref");
+      continue;
+    }
+    const std::string name = choice.substr(0, equals);
+    if (std::find(ops.begin(), ops.end(), name) == ops.end()) {
+      violations->emplace_back(Code::kInvalidArgument, "--op: unknown op '" + name +
+                                                           "', expected one of " +
+                                                           join({ops.begin(), ops.end()}, ", "));
+    }
+    check_name("--op", choice.substr(equals + 1));
+  }
 }
 
 Result<BackendSet> make_backends(const BackendOptions& options) {

@@ -36,6 +36,9 @@ struct BackendOptions {
   }
 };
 
+/// Unknown back ends and ops: appends a status for each.
+void append_violations(const BackendOptions& options, std::vector<Status>* violations);
+
 /// The chosen back end with the ops in force, and the one that only measures.
 struct BackendSet {
   std::unique_ptr<Backend> main;

@@ -21,25 +21,14 @@ class BenchBatchCommand final : public Command {
   }
 
   void declare(CLI::App& app) override {
-    app.add_option("MODEL", serving_.model, "GGUF file, Hugging Face folder, or a fetched name")
-        ->required();
-    app.add_option("--input-len", bench_.input_len, "prompt tokens")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 1 << 24));
-    app.add_option("--output-len", bench_.output_len, "generated tokens")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 1 << 24));
-    app.add_option("--batch", bench_.batch, "requests at once")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 1 << 16));
-    app.add_option("--repeats", bench_.repeats, "measured runs")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 1000));
-    app.add_option("--warmup", bench_.warmup, "runs before")
-        ->capture_default_str()
-        ->check(CLI::Range(0, 1000));
-    app.add_option("--seed", bench_.seed, "seed of the prompts")->capture_default_str();
-    app.add_flag("--json", json_, "print JSON alone on standard output");
+    add_model(app, serving_.model);
+    add_value(app, bench_.input_len, "input-len", "prompt tokens", 1, 1 << 24);
+    add_value(app, bench_.output_len, "output-len", "generated tokens", 1, 1 << 24);
+    add_value(app, bench_.batch, "batch", "requests at once", 1, 1 << 16);
+    add_value(app, bench_.repeats, "repeats", "measured runs", 1, 1000);
+    add_value(app, bench_.warmup, "warmup", "runs before", 0, 1000);
+    add_value(app, bench_.seed, "seed", "seed of the prompts");
+    add_value(app, json_, "json", "print JSON alone on standard output");
     add_struct(app, serving_.engine);
     add_struct(app, serving_.layout);
     add_struct(app, serving_.backend);
@@ -73,8 +62,12 @@ class BenchBatchCommand final : public Command {
     json.as_object().set("backend", serving.value()->backends().main->arch());
     json.as_object().set("cpu", cpu_name());
     json.as_object().set("version", version_number());
-    std::printf("%s\n", to_text(json).c_str());
-    return kExitOk;
+    return print(to_text(json) + "\n");
+  }
+
+ protected:
+  void check(std::vector<Status>* violations) const override {
+    append_violations(serving_, violations);
   }
 
  private:

@@ -41,6 +41,22 @@ const CatalogueEntry* find_in_catalogue(std::string_view name) {
   return nullptr;
 }
 
+bool is_fetched(const CatalogueEntry& entry) {
+  return file_exists(model_folder() + "/" + std::string(entry.file_name));
+}
+
+Json models_to_json() {
+  JsonArray models;
+  for (const CatalogueEntry& entry : catalogue()) {
+    models.emplace_back(JsonObject{{"name", entry.name},
+                                   {"about", entry.about},
+                                   {"bytes", entry.num_bytes},
+                                   {"fetched", is_fetched(entry)},
+                                   {"path", model_folder() + "/" + std::string(entry.file_name)}});
+  }
+  return models;
+}
+
 std::string model_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache != nullptr && *cache != '\0') {

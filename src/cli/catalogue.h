@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "base/status.h"
 
 namespace plumb {
@@ -28,6 +29,10 @@ struct CatalogueEntry {
 const std::vector<CatalogueEntry>& catalogue();
 /// nullptr if unknown.
 const CatalogueEntry* find_in_catalogue(std::string_view name);
+
+bool is_fetched(const CatalogueEntry& entry);
+/// [{"name","about","bytes","fetched","path"}]
+Json models_to_json();
 
 /// Where fetched models live: $XDG_CACHE_HOME/plumb/models or ~/.cache/plumb/models.
 std::string model_folder();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <optional>
@@ -12,16 +10,10 @@
 #include "cli/chat_model.h"
 #include "cli/commands.h"
 #include "cli/serving.h"
+#include "cli/signals.h"
 
 namespace plumb {
 namespace {
-
-std::atomic<bool> interrupted{
-    false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): signal handler
-
-void on_interrupt(int) {
-  interrupted.store(true);
-}
 
 constexpr const char* kHelp =
     "  /system TEXT   set the system prompt and start over (without TEXT: show it)\n"
@@ -40,15 +32,15 @@ class ChatCommand final : public Command {
   void declare(CLI::App& app) override {
     app.add_option("MODEL", serving_.model, "model, or the http:// address of a running server")
         ->capture_default_str();
-    app.add_option("--system", system_, "system prompt");
-    app.add_option("--temperature", sampling_.temperature, "0 takes the most likely token")
-        ->check(CLI::Range(0.0, 2.0));
-    app.add_option("--top-p", sampling_.top_p, "nucleus of the most likely tokens")
-        ->check(CLI::Range(0.0, 1.0));
-    app.add_option("--max-tokens", sampling_.max_tokens,
-                   "longest answer; 0 = what the context holds");
-    app.add_option("--seed", sampling_.seed, "makes answers repeatable");
-    app.add_option("--api-key-file", api_key_file_, "file with the key of the server");
+    add_value(app, system_, "system", "system prompt");
+    add_optional(app, sampling_.temperature, "temperature",
+                 "0 takes the most likely token; default: the model's", 0, 2);
+    add_optional(app, sampling_.top_p, "top-p",
+                 "nucleus of the most likely tokens; default: the model's", 0, 1);
+    add_value(app, sampling_.max_tokens, "max-tokens", "longest answer; 0 = what the context holds",
+              0, 1 << 30);
+    add_optional(app, sampling_.seed, "seed", "makes answers repeatable");
+    add_path(app, api_key_file_, "api-key-file", "file with the key of the server");
     add_struct(app, serving_.engine);
     add_struct(app, serving_.layout);
     add_struct(app, serving_.backend);
@@ -63,17 +55,18 @@ class ChatCommand final : public Command {
       return report(model.status());
     }
     model_ = std::move(model).value();
-
-    struct sigaction action {};
-
-    action.sa_handler = on_interrupt;  // without SA_RESTART: the prompt's read returns as well
-    sigaction(SIGINT, &action, nullptr);
+    catch_stop_signals(SecondSignal::kIsSet);
     is_terminal_ = ::isatty(STDIN_FILENO) == 1;
     if (is_terminal_) {
       std::fprintf(stderr, "Talking to %s. /help lists the commands.\n", model_->name().c_str());
     }
     reset();
     return converse();
+  }
+
+ protected:
+  void check(std::vector<Status>* violations) const override {
+    append_violations(serving_, violations);
   }
 
  private:
@@ -92,7 +85,7 @@ class ChatCommand final : public Command {
         std::fflush(stdout);
       }
       if (!std::getline(std::cin, line)) {
-        if (interrupted.exchange(false)) {  // Ctrl-C at the prompt: a fresh line
+        if (stop_requested().exchange(false)) {  // Ctrl-C at the prompt: a fresh line
           std::cin.clear();
           std::clearerr(stdin);
           std::fputs("\n", stdout);
@@ -154,15 +147,15 @@ class ChatCommand final : public Command {
 
   void answer(std::string text) {
     messages_.emplace_back(JsonObject{{"role", "user"}, {"content", std::move(text)}});
-    interrupted.store(false);
+    stop_requested().store(false);
     std::string reply;
     const auto on_text = [&](std::string_view piece) {
       reply += piece;
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       std::fflush(stdout);
     };
-    const Result<ChatStats> stats = model_->answer(messages_, sampling_, on_text, interrupted);
-    std::fputs(interrupted.exchange(false) ? " [stopped]\n" : "\n", stdout);
+    const Result<ChatStats> stats = model_->answer(messages_, sampling_, on_text, stop_requested());
+    std::fputs(stop_requested().exchange(false) ? " [stopped]\n" : "\n", stdout);
     last_status_ = stats.status();
     if (!stats.ok()) {
       messages_.pop_back();

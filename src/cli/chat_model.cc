@@ -17,7 +17,6 @@ namespace {
 
 using Task = std::function<void()>;
 constexpr std::chrono::milliseconds kStopPoll{50};
-constexpr std::chrono::hours kEventWait{1};
 
 double seconds_between(Clock::TimePoint begin, Clock::TimePoint end) {
   return std::chrono::duration<double>(end - begin).count();
@@ -34,8 +33,8 @@ class LocalAnswer final : public GenerationListener {
     BoundedQueue<Task> events(1 << 16);
     const std::shared_ptr<Generation> generation =
         service.new_generation(*this, [&events](Task task) {
-          const Status pushed = events.push(std::move(task), system_clock().now() + kEventWait);
-          PLUMB_CHECK(pushed.ok(), pushed.message());
+          const Status pushed = events.push(std::move(task), Clock::TimePoint::max());
+          PLUMB_CHECK(pushed.ok() || pushed.code() == Code::kUnavailable, pushed.message());
         });
     PLUMB_RETURN_IF_ERROR(generation->start(std::move(choices)));
     while (!is_done_) {
@@ -44,6 +43,7 @@ class LocalAnswer final : public GenerationListener {
         task();
       }
       if (stop.load() && !is_done_) {
+        events.close();  // before cancel(), which waits for an event that waits for a place
         generation->cancel();
         break;
       }

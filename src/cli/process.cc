@@ -2,6 +2,7 @@
 #include "cli/process.h"
 
 #include <cerrno>
+#include <csignal>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -14,7 +15,10 @@ extern char** environ;
 
 namespace plumb {
 
-Status run_program(const std::vector<std::string>& command) {
+Status run_program(const std::vector<std::string>& command, const std::atomic<bool>& stop) {
+  if (stop.load()) {
+    return {Code::kCancelled, "interrupted"};
+  }
   std::vector<char*> arguments;
   for (const std::string& word : command) {
     arguments.push_back(const_cast<char*>(
@@ -34,6 +38,12 @@ Status run_program(const std::vector<std::string>& command) {
   }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    if (stop.load()) {
+      ::kill(child, SIGTERM);
+    }
+  }
+  if (stop.load()) {
+    return {Code::kCancelled, "interrupted"};
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,9 @@
 namespace plumb {
 
 /// Runs a program found on PATH and waits for it; its output goes to standard error.
-/// Errors kNotFound: no such program; kUnavailable: it ended with another status than 0, or by a
-/// signal.
-Status run_program(const std::vector<std::string>& command);
+///
+/// A signal that sets `stop` ends the program. Errors kNotFound: no such program; kUnavailable: it
+/// ended with another status than 0, or by a signal; kCancelled: stopped.
+Status run_program(const std::vector<std::string>& command, const std::atomic<bool>& stop);
 
 }  // namespace plumb

@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "cli/commands.h"
 #include "cli/serving.h"
+#include "cli/signals.h"
 #include "cli/version.h"
 #include "server/server.h"
 
@@ -20,9 +21,7 @@ class ServeCommand final : public Command {
   const char* about() const override { return "Serve a model over HTTP (OpenAI-compatible)"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("MODEL", serving_.model,
-                   "GGUF file, Hugging Face folder, or a name from `plumb model list`")
-        ->required();
+    add_model(app, serving_.model);
     add_struct(app, server_);
     add_struct(app, serving_.engine);
     add_struct(app, serving_.layout);
@@ -30,12 +29,10 @@ class ServeCommand final : public Command {
   }
 
   int run() override {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &signals,
-                    nullptr);  // before any thread exists, so that all inherit it
+    // What can be wrong with keys shows before a model is loaded for minutes.
+    if (const Status status = Server::check(server_); !status.ok()) {
+      return report(status);
+    }
     serving_.served_name = server_.served_model_name;
     const Clock& clock = system_clock();
     Result<std::unique_ptr<Serving>> serving = Serving::create(serving_, clock);
@@ -49,16 +46,26 @@ class ServeCommand final : public Command {
     if (!server.ok()) {
       return report(server.status());
     }
+    catch_stop_signals(SecondSignal::kEnds);
     std::fprintf(stderr, "plumb: serving %s on %s\n",
                  serving.value()->service().model().facts().served_name.c_str(),
                  server.value()->url().c_str());
-    int received = 0;
-    sigwait(&signals, &received);
-    std::fprintf(stderr, "plumb: %s, finishing running requests\n",
+    const int received = wait_for_stop_signal();
+    std::fprintf(stderr, "plumb: %s, finishing running requests (again ends at once)\n",
                  received == SIGINT ? "interrupted" : "terminated");
     pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second signal ends the process at once
     server.value()->drain();
     return kExitOk;
+  }
+
+ protected:
+  void check(std::vector<Status>* violations) const override {
+    append_violations(serving_, violations);
+    if (server_.tls_cert_file.empty() != server_.tls_key_file.empty()) {
+      violations->emplace_back(
+          Code::kInvalidArgument,
+          "--tls-cert-file and --tls-key-file are given together or not at all");
+    }
   }
 
  private:

@@ -36,12 +36,21 @@ std::string checkpoint_mark(const Checkpoint& checkpoint) {
 
 }  // namespace
 
+void append_violations(const ModelOptions& options, std::vector<Status>* violations) {
+  const std::int64_t size = options.block_size;
+  if (size != 16 && size != 32 && size != 64 && size != 128) {
+    violations->emplace_back(Code::kInvalidArgument, "--block-size: " + std::to_string(size) +
+                                                         ", expected 16, 32, 64 or 128");
+  }
+}
+
+void append_violations(const ServingOptions& options, std::vector<Status>* violations) {
+  append_violations(options.backend, violations);
+  append_violations(options.layout, violations);
+}
+
 Result<std::unique_ptr<Model>> load_weights(Checkpoint& checkpoint, Backend& backend,
                                             const ModelOptions& layout) {
-  if (layout.block_size % 16 != 0) {
-    return Status{Code::kInvalidArgument, "--block-size " + std::to_string(layout.block_size) +
-                                              ", expected 16, 32, 64 or 128"};
-  }
   ModelSource source{checkpoint, backend, {}};
   source.kv_dtype = layout.kv_dtype == KvDType::kF32 ? DType::kF32 : DType::kF16;
   source.block_size = layout.block_size;
@@ -83,6 +92,7 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
   served.created =
       std::chrono::duration_cast<std::chrono::seconds>(clock.wall_now().time_since_epoch()).count();
   served.context_len = serving->engine_->limits().max_context_len;
+  served.kv_tokens = serving->engine_->limits().kv_tokens;
   served.num_parameters = facts.num_parameters;
   served.weight_bytes = facts.weight_bytes;
   served.trained_context_len = facts.max_context_len;

@@ -46,6 +46,10 @@ struct ServingOptions {
   EngineOptions engine;
 };
 
+/// Rules that the range of one option cannot say; appends a status for each broken one.
+void append_violations(const ModelOptions& options, std::vector<Status>* violations);
+void append_violations(const ServingOptions& options, std::vector<Status>* violations);
+
 /// A model that runs.
 /// Ownership  keeps file, back ends, model and engine in the order that they need each other.
 class Serving {

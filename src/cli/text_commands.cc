@@ -14,6 +14,8 @@
 namespace plumb {
 namespace {
 
+constexpr std::size_t kBufferBytes = 1 << 16;
+
 class TokenizeCommand final : public Command {
  public:
   const char* name() const override { return "tokenize"; }
@@ -23,14 +25,14 @@ class TokenizeCommand final : public Command {
   }
 
   void declare(CLI::App& app) override {
-    app.add_option("MODEL", model_,
-                   "GGUF file (a vocabulary is enough), Hugging Face folder, or a fetched name")
-        ->required();
-    app.add_flag("--add-special", options_.add_special, "add the tokens that begin and end a text");
-    app.add_flag("--parse-special", options_.parse_special,
-                 "read texts of control tokens as those tokens");
-    app.add_flag("--json", json_, "print an object with ids and pieces a line");
     options_.add_special = false;
+    add_model(app, model_);
+    add_value(app, options_.add_special, "add-special", "add the tokens that begin and end a text");
+    add_value(app, options_.parse_special, "parse-special",
+              "read texts of control tokens as those tokens");
+    add_value(app, json_, "json", "JSON, which the output is anyway");
+    add_value(app, with_pieces_, "pieces",
+              "print {\"ids\",\"pieces\"} instead of the array of ids");
   }
 
   int run() override {
@@ -51,22 +53,30 @@ class TokenizeCommand final : public Command {
 
  private:
   int convert(const Tokenizer& tokenizer) {
+    std::ios::sync_with_stdio(
+        false);  // reads blocks, and knows when the next line is not there yet
     std::string line;
+    std::string out;
     std::int64_t number = 0;
     while (std::getline(std::cin, line)) {
       ++number;
       const Result<Json> text = parse_json(line);
       if (!text.ok() || !text.value().is_string()) {
         const std::string why = text.ok() ? "not a JSON string" : text.status().message();
-        std::fflush(stdout);
+        print(out);
         return report(
             {Code::kInvalidArgument, "standard input line " + std::to_string(number) + ": " + why});
       }
-      std::fputs(
-          (line_of(tokenizer, tokenizer.encode(text.value().as_string(), options_)) + "\n").c_str(),
-          stdout);
+      out += line_of(tokenizer, tokenizer.encode(text.value().as_string(), options_)) + "\n";
+      // A partner that waits for this answer before it writes on gets it now.
+      if (out.size() > kBufferBytes || std::cin.rdbuf()->in_avail() <= 0) {
+        if (print(out) != kExitOk) {
+          return kExitFailed;
+        }
+        out.clear();
+      }
     }
-    return std::fflush(stdout) == 0 ? kExitOk : kExitFailed;
+    return print(out);
   }
 
   std::string line_of(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) const {
@@ -74,17 +84,19 @@ class TokenizeCommand final : public Command {
     JsonArray pieces;
     for (const TokenId id : ids) {
       array.emplace_back(id);
-      if (json_) {
+      if (with_pieces_) {
         pieces.emplace_back(std::string(tokenizer.token_text(id)));
       }
     }
-    return json_ ? to_text(JsonObject{{"ids", std::move(array)}, {"pieces", std::move(pieces)}})
-                 : to_text(array);
+    return with_pieces_
+               ? to_text(JsonObject{{"ids", std::move(array)}, {"pieces", std::move(pieces)}})
+               : to_text(array);
   }
 
   std::string model_;
   EncodeOptions options_;
   bool json_ = false;
+  bool with_pieces_ = false;
 };
 
 class TemplateCommand final : public Command {
@@ -109,8 +121,7 @@ class TemplateCommand final : public Command {
     if (!text.ok()) {
       return report(text.status());
     }
-    std::fwrite(text.value().data(), 1, text.value().size(), stdout);
-    return std::fflush(stdout) == 0 ? kExitOk : kExitFailed;
+    return print(text.value());
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/engine_options.h"
@@ -51,6 +52,12 @@ class EngineCore {
                                                     EngineParts parts);
   ~EngineCore();
 
+  /// What create() would allocate for a model of the meta back end, whose weights take no memory.
+  /// Errors as create()'s about memory.
+  static Result<MemoryPlan> plan(const EngineOptions& options, const Model& model,
+                                 const OpTable& meta_ops,
+                                 std::optional<std::int64_t> free_host_bytes);
+
   /// Takes a checked request that may produce max_output tokens.
   void add(SeqId id, Request request, std::int64_t max_output, Clock::TimePoint submitted,
            EventSink& sink);
@@ -87,6 +94,9 @@ class EngineCore {
              std::unique_ptr<KvCache> cache, Workspace workspace, StepBatch batch);
   static Status check_parts(const EngineOptions& options, const EngineParts& parts);
   static Sizes choose_sizes(const EngineOptions& options, const Model& model);
+  static Result<Sizes> measure(const EngineOptions& options, const Model& model,
+                               const OpTable& meta_ops,
+                               std::optional<std::int64_t> free_host_bytes);
 
   PlannerState snapshot(Clock::TimePoint now);
   SeqSnapshot snapshot_of(const Sequence& seq, bool is_cache_short) const;

@@ -50,6 +50,7 @@ struct EngineCore::Sizes {
   StepSizes step;
   std::int64_t max_context_len = 0;
   MemoryPlan memory;
+  std::vector<std::string_view> ops;  // that the model calls
 };
 
 Status EngineCore::check_parts(const EngineOptions& options, const EngineParts& parts) {
@@ -86,21 +87,17 @@ EngineCore::Sizes EngineCore::choose_sizes(const EngineOptions& options, const M
   return sizes;
 }
 
-Result<std::unique_ptr<EngineCore>> EngineCore::create(const EngineOptions& options,
-                                                       EngineParts parts) {
-  PLUMB_RETURN_IF_ERROR(check_parts(options, parts));
-  const Model& model = *parts.model;
-  Backend* const device = device_of(parts);
+Result<EngineCore::Sizes> EngineCore::measure(const EngineOptions& options, const Model& model,
+                                              const OpTable& meta_ops,
+                                              std::optional<std::int64_t> free_host_bytes) {
   Sizes sizes = choose_sizes(options, model);
-  const OpTable no_ops;
-  const DryRun dry = dry_run(model, parts.meta_ops != nullptr ? *parts.meta_ops : no_ops,
-                             sizes.step, sizes.max_context_len);
-  PLUMB_RETURN_IF_ERROR(missing(parts.ops, dry.ops));
+  DryRun dry = dry_run(model, meta_ops, sizes.step, sizes.max_context_len);
+  sizes.ops = std::move(dry.ops);
   const KvLayout layout = model.kv_layout();
   MemoryNeeds needs;
-  needs.free_bytes = device == nullptr ? available_host_bytes() : std::nullopt;
+  needs.free_bytes = free_host_bytes;
   needs.weight_bytes = model.facts().weight_bytes;
-  needs.mapped_weight_bytes = device == nullptr ? model.facts().weight_bytes : 0;
+  needs.mapped_weight_bytes = free_host_bytes.has_value() ? model.facts().weight_bytes : 0;
   needs.workspace_bytes = dry.workspace_bytes;
   needs.block_bytes = layout.bytes_per_block();
   needs.block_size = layout.block_size;
@@ -109,8 +106,29 @@ Result<std::unique_ptr<EngineCore>> EngineCore::create(const EngineOptions& opti
   needs.reserve_bytes = options.memory_reserve_bytes;
   needs.min_context = std::min(options.min_context, sizes.max_context_len);
   PLUMB_ASSIGN(sizes.memory, plan_memory(needs));
+  return sizes;
+}
+
+Result<MemoryPlan> EngineCore::plan(const EngineOptions& options, const Model& model,
+                                    const OpTable& meta_ops,
+                                    std::optional<std::int64_t> free_host_bytes) {
+  PLUMB_ASSIGN(const Sizes sizes, measure(options, model, meta_ops, free_host_bytes));
+  return sizes.memory;
+}
+
+Result<std::unique_ptr<EngineCore>> EngineCore::create(const EngineOptions& options,
+                                                       EngineParts parts) {
+  PLUMB_RETURN_IF_ERROR(check_parts(options, parts));
+  const Model& model = *parts.model;
+  Backend* const device = device_of(parts);
+  const OpTable no_ops;
+  PLUMB_ASSIGN(const Sizes sizes,
+               measure(options, model, parts.meta_ops != nullptr ? *parts.meta_ops : no_ops,
+                       device == nullptr ? available_host_bytes() : std::nullopt));
+  PLUMB_RETURN_IF_ERROR(missing(parts.ops, sizes.ops));
+  const KvLayout layout = model.kv_layout();
   Allocator& allocator = parts.backend->allocator();
-  PLUMB_ASSIGN(Workspace workspace, Workspace::create(allocator, dry.workspace_bytes));
+  PLUMB_ASSIGN(Workspace workspace, Workspace::create(allocator, sizes.memory.workspace_bytes));
   PLUMB_ASSIGN(std::unique_ptr<KvCache> cache,
                KvCache::create(layout,
                                {.num_blocks = sizes.memory.num_blocks,

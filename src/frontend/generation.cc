@@ -9,7 +9,7 @@ namespace plumb {
 // event keeps alive.
 class Generation::Sink final : public EventSink {
  public:
-  Sink(Generation& owner, std::size_t index) : owner_(owner), index_(index) {}
+  explicit Sink(std::size_t index) : index_(index) {}
 
   void hold(std::shared_ptr<Generation> self) { self_ = std::move(self); }
 
@@ -17,14 +17,11 @@ class Generation::Sink final : public EventSink {
 
   void on_event(StreamEvent event) override {
     const bool is_last = event.finish != FinishReason::kNone;
-    std::shared_ptr<Generation> self = is_last ? std::move(self_) : self_;
-    owner_.executor_([self = std::move(self), index = index_, event = std::move(event)] {
-      self->on_event(index, event);
-    });
+    const std::shared_ptr<Generation> self = is_last ? std::move(self_) : self_;
+    self->post([self, index = index_, event = std::move(event)] { self->on_event(index, event); });
   }
 
  private:
-  Generation& owner_;
   std::size_t index_;
   std::shared_ptr<Generation> self_;  // until the last event
 };
@@ -44,14 +41,14 @@ std::shared_ptr<Generation> Generation::create(Engine& engine, const Tokenizer& 
 
 Status Generation::start(std::vector<ChoiceRequest> choices) {
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    choices_.push_back({std::make_unique<Sink>(*this, i), TextStream(tokenizer_, choices[i].text)});
+    choices_.push_back({std::make_unique<Sink>(i), TextStream(tokenizer_, choices[i].text)});
   }
   for (std::size_t i = 0; i < choices.size(); ++i) {
     choices_[i].sink->hold(shared_from_this());
     Result<SeqId> seq = engine_.submit(std::move(choices[i].request), *choices_[i].sink);
     if (!seq.ok()) {
       choices_[i].sink->let_go();
-      listener_ = nullptr;
+      close();
       for (std::size_t k = 0; k < i; ++k) {
         engine_.abort(choices_[k].seq);
       }
@@ -62,8 +59,21 @@ Status Generation::start(std::vector<ChoiceRequest> choices) {
   return {};
 }
 
-void Generation::cancel() {
+void Generation::close() {
   listener_ = nullptr;
+  const MutexLock lock(mutex_);
+  executor_ = nullptr;
+}
+
+void Generation::post(std::function<void()> event) {
+  const MutexLock lock(mutex_);
+  if (executor_ != nullptr) {
+    executor_(std::move(event));
+  }
+}
+
+void Generation::cancel() {
+  close();
   for (const Choice& choice : choices_) {
     if (!choice.has_ended) {
       engine_.abort(choice.seq);
@@ -92,11 +102,17 @@ void Generation::on_event(std::size_t index, const StreamEvent& event) {
   if (!event.prompt_logprobs.empty()) {
     report_prompt(index, event);
   }
+  if (listener_ == nullptr) {  // it may cancel from within each call
+    return;
+  }
   const bool had_matched = choice.stream.matched_stop().has_value();
   ChoiceDelta delta = choice.stream.consume(event);
   delta.index = static_cast<std::int64_t>(index);
   if (!delta.text.empty() || !delta.tokens.empty()) {
     listener_->on_delta(std::move(delta));
+  }
+  if (listener_ == nullptr) {
+    return;
   }
   const bool has_matched = choice.stream.matched_stop().has_value();
   if (has_matched && !had_matched && event.finish == FinishReason::kNone) {
@@ -118,7 +134,8 @@ void Generation::finish(std::size_t index, const StreamEvent& event) {
     end.matched_stop = *stop;
     end.usage.completion_tokens = choice.stream.num_tokens();
   } else if (event.finish == FinishReason::kAbort) {
-    GenerationListener* listener = std::exchange(listener_, nullptr);
+    GenerationListener* listener = listener_;
+    close();
     for (const Choice& other : choices_) {
       if (!other.has_ended) {
         engine_.abort(other.seq);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/choice.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "engine/engine.h"
 #include "frontend/text_stream.h"
@@ -38,13 +39,12 @@ struct ChoiceRequest {
 /// Runs the choices of one response on an engine and turns their events into text.
 ///
 /// Ownership shared between its starter and the engine's events in flight (a client may leave
-/// before the engine has
-///           ended its sequences).
-/// Thread    start(), cancel(): any; the listener is called on the executor only, never after
-/// cancel() returned on it.
+///           before the engine has ended its sequences).
+/// Thread    start(), cancel(): the executor's; the listener is called on it only and may cancel.
 class Generation : public std::enable_shared_from_this<Generation> {
  public:
-  /// Runs a function later on one thread, in order; an inline call is legal.
+  /// Runs a function later on one thread, in order; never inline. What it refers to lives until
+  /// the last end, an error or cancel(): afterwards it is not called.
   using Executor = std::function<void(std::function<void()>)>;
 
   /// Engine, tokenizer and listener outlive every event (the listener: until the last end, error or
@@ -55,7 +55,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   /// Submits all choices. Errors: the engine's refusal (queue full, too long); then none of them
   /// runs.
   Status start(std::vector<ChoiceRequest> choices);
-  /// Ends all sequences; the listener hears nothing more.
+  /// Ends all sequences; neither listener nor executor hear anything more.
   void cancel();
 
  private:
@@ -70,6 +70,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
 
   Generation(Engine& engine, const Tokenizer& tokenizer, GenerationListener& listener,
              Executor executor);
+  void close();
+  void post(std::function<void()> event);
   void on_event(std::size_t index, const StreamEvent& event);
   void finish(std::size_t index, const StreamEvent& event);
   void report_prompt(std::size_t index, const StreamEvent& event);
@@ -77,8 +79,9 @@ class Generation : public std::enable_shared_from_this<Generation> {
   Engine& engine_;
   const Tokenizer& tokenizer_;
   GenerationListener* listener_;  // null once cancelled or failed; touched on the executor only
-  Executor executor_;
   std::vector<Choice> choices_;
+  Mutex mutex_;  // held while the executor takes an event, so that close() ends its use
+  Executor executor_ PLUMB_GUARDED_BY(mutex_);  // empty once closed
 };
 
 }  // namespace plumb

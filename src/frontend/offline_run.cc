@@ -16,7 +16,6 @@ using Event = std::function<void()>;
 constexpr std::chrono::milliseconds kStopPoll{50};
 constexpr std::int64_t kMaxEvents = 1
                                     << 16;  // more would mean a stalled disk: the engine then waits
-constexpr std::chrono::hours kEventWait{1};
 
 Json success_record(const OfflineItem& item, Json body) {
   if (item.format == OfflineFormat::kOpenAiBatch) {
@@ -118,14 +117,15 @@ class OfflineRun {
         break;
       }
       wait_for_events();
-      PLUMB_RETURN_IF_ERROR(output_.commit());
+      commit();
       progress_.num_done = output_.num_done();
       on_progress(progress_);
     }
+    events_.close();  // before cancel(), which waits for an event that waits for a place
     for (auto& [id, call] : calls_) {
       call->cancel();
     }
-    PLUMB_RETURN_IF_ERROR(output_.commit());
+    commit();
     PLUMB_RETURN_IF_ERROR(failure_);
     progress_.num_done = output_.num_done();
     return progress_;
@@ -177,8 +177,8 @@ class OfflineRun {
     const Status status = call->start(
         service_,
         [this](Event event) {
-          const Status pushed = events_.push(std::move(event), clock_.now() + kEventWait);
-          PLUMB_CHECK(pushed.ok(), pushed.message());
+          const Status pushed = events_.push(std::move(event), Clock::TimePoint::max());
+          PLUMB_CHECK(pushed.ok() || pushed.code() == Code::kUnavailable, pushed.message());
         },
         std::move(choices));
     if (status.code() == Code::kResourceExhausted && !calls_.empty()) {
@@ -195,7 +195,13 @@ class OfflineRun {
   void finish(const OfflineItem& item, const Json& record, bool failed, std::int64_t tokens) {
     progress_.num_failed += failed ? 1 : 0;
     progress_.completion_tokens += tokens;
-    const Status status = output_.append(item.id, record);
+    note(output_.append(item.id, record));
+  }
+
+  void commit() { note(output_.commit()); }
+
+  // The first failure of the output ends the run.
+  void note(const Status& status) {
     if (!status.ok() && failure_.ok()) {
       failure_ = status;
     }

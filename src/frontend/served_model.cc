@@ -80,17 +80,21 @@ std::variant<std::vector<TokenId>, ApiError> ServedModel::chat_prompt(
 }
 
 std::optional<ApiError> ServedModel::check_length(const char* param, std::int64_t prompt_len,
-                                                  std::int64_t* max_tokens) const {
+                                                  std::int64_t max_tokens) const {
   if (prompt_len == 0) {
     return ApiError::invalid("invalid_value", param,
                              std::string("'") + param + "' gives no tokens, expected at least 1");
   }
-  if (prompt_len >= facts_.context_len || prompt_len + *max_tokens > facts_.context_len) {
-    return ApiError::context_length(param, prompt_len, std::max<std::int64_t>(*max_tokens, 1),
+  if (prompt_len >= facts_.context_len || prompt_len + max_tokens > facts_.context_len) {
+    return ApiError::context_length(param, prompt_len, std::max<std::int64_t>(max_tokens, 1),
                                     facts_.context_len);
   }
-  if (*max_tokens == 0) {
-    *max_tokens = facts_.context_len - prompt_len;
+  const std::int64_t needed = prompt_len + std::max<std::int64_t>(max_tokens, 1);
+  if (facts_.kv_tokens > 0 && needed > facts_.kv_tokens) {
+    return ApiError::invalid("request_too_large_for_kv_pool", param,
+                             "'" + std::string(param) + "' and completion take " +
+                                 std::to_string(needed) + " tokens, the KV cache holds " +
+                                 std::to_string(facts_.kv_tokens));
   }
   return std::nullopt;
 }
@@ -102,7 +106,7 @@ std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(
   choice.request.id = request_id;
   choice.request.sampling = params.sampling;
   if (std::optional<ApiError> error = check_length(param, static_cast<std::int64_t>(prompt.size()),
-                                                   &choice.request.sampling.max_tokens)) {
+                                                   choice.request.sampling.max_tokens)) {
     return *std::move(error);
   }
   const Status status = validate(choice.request.sampling, tokenizer_->vocab_size());

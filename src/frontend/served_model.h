@@ -27,6 +27,7 @@ struct ServedModelFacts {
   std::string fingerprint;   ///< "plumb-0.1.0-1a2b3c4d"
   std::int64_t created = 0;  ///< Unix seconds of the start
   std::int64_t context_len = 0;
+  std::int64_t kv_tokens = 0;  ///< that the KV cache holds; 0 = not known
   std::int64_t num_parameters = 0;
   std::int64_t weight_bytes = 0;
   std::int64_t trained_context_len = 0;
@@ -64,7 +65,7 @@ class ServedModel {
 
  private:
   std::optional<ApiError> check_length(const char* param, std::int64_t prompt_len,
-                                       std::int64_t* max_tokens) const;
+                                       std::int64_t max_tokens) const;
   std::variant<ChoiceRequest, ApiError> make_choice(const char* param,
                                                     const GenerationParams& params,
                                                     std::vector<TokenId> prompt,

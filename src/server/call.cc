@@ -9,6 +9,7 @@ namespace plumb {
 namespace {
 
 constexpr const char* kEventStream = "text/event-stream; charset=utf-8";
+constexpr int kClientLeft = 499;  // for metrics only: nobody receives it
 
 std::string event_of(const std::string& payload) {
   std::string out;
@@ -28,7 +29,8 @@ Call::Call(IoContext& loop, const ServerOptions& options, ServerMetrics& metrics
       format_(std::move(format)),
       setup_(setup),
       on_done_(std::move(on_done)),
-      choices_(setup.num_choices) {}
+      choices_(setup.num_choices),
+      so_far_(setup.num_choices) {}
 
 Call::~Call() {
   loop_.cancel(header_timer_);
@@ -38,6 +40,9 @@ Call::~Call() {
 }
 
 void Call::start(TextService& service, std::vector<ChoiceRequest> choices) {
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    so_far_[i].prompt_tokens = static_cast<std::int64_t>(choices[i].request.prompt.size());
+  }
   generation_ = service.new_generation(
       *this, [&loop = loop_](std::function<void()> fn) { loop.post(std::move(fn)); });
   transaction_.writer.on_disconnect([this](DisconnectReason) { on_disconnect(); });
@@ -62,7 +67,8 @@ void Call::on_disconnect() {
   if (generation_ != nullptr) {
     generation_->cancel();
   }
-  done(499);
+  transaction_.count(kClientLeft);
+  done();
 }
 
 void Call::fail(const ApiError& error) {
@@ -75,10 +81,11 @@ void Call::fail(const ApiError& error) {
   if (is_open_) {
     transaction_.writer.write_event(event_of(to_text(to_json(error))));
     transaction_.writer.finish();
+    transaction_.count(error.http_status);
   } else {
     transaction_.send_error(error);
   }
-  done(error.http_status);
+  done();
 }
 
 void Call::on_error(Status status) {
@@ -141,7 +148,16 @@ void Call::on_delta(ChoiceDelta delta) {
 }
 
 void Call::write_delta(const ChoiceDelta& delta) {
-  write(format_->delta(delta));
+  Usage& usage = so_far_[static_cast<std::size_t>(delta.index)];
+  usage.completion_tokens += static_cast<std::int64_t>(delta.tokens.size());
+  write_with_usage(format_->delta(delta), usage);
+}
+
+void Call::write_with_usage(Json chunk, const Usage& usage) {
+  if (setup_.continuous_usage) {
+    chunk.as_object().set("usage", usage_to_json(usage));
+  }
+  write(chunk);
 }
 
 void Call::on_end(ChoiceEnd end) {
@@ -152,9 +168,9 @@ void Call::on_end(ChoiceEnd end) {
   choices_[static_cast<std::size_t>(end.index)].end = end;
   if (setup_.stream) {
     open_stream();
-    write(format_->end(end));
+    write_with_usage(format_->end(end), end.usage);
   }
-  if (++num_ended_ == choices_.size()) {
+  if (!is_done_ && ++num_ended_ == choices_.size()) {
     complete();
   }
 }
@@ -162,21 +178,22 @@ void Call::on_end(ChoiceEnd end) {
 void Call::complete() {
   if (!setup_.stream) {
     transaction_.send_json(format_->complete(std::move(choices_)));
-    done(200);
+    done();
     return;
   }
   if (setup_.include_usage) {
     write(format_->usage(choices_));
   }
   transaction_.writer.write_event(event_of("[DONE]"));
-  transaction_.writer.finish();
-  done(200);
+  if (!is_done_) {  // a write may find that the client has left
+    transaction_.writer.finish();
+    transaction_.count(200);
+    done();
+  }
 }
 
-void Call::done(int http_status) {
+void Call::done() {
   is_done_ = true;
-  metrics_.count_request(transaction_.route, http_status,
-                         seconds_since(transaction_.received, loop_.now()));
   loop_.post(std::move(on_done_));  // the owner destroys this call, so not from inside it
 }
 

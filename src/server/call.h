@@ -50,8 +50,9 @@ class Call final : public GenerationListener {
   void open_stream();
   void write(const Json& chunk);
   void write_delta(const ChoiceDelta& delta);
+  void write_with_usage(Json chunk, const Usage& usage);
   void complete();
-  void done(int http_status);
+  void done();
   void on_disconnect();
 
   IoContext& loop_;
@@ -63,6 +64,7 @@ class Call final : public GenerationListener {
   std::function<void()> on_done_;
   std::shared_ptr<Generation> generation_;  // shared with the engine's events in flight
   std::vector<ChoiceRecord> choices_;
+  std::vector<Usage> so_far_;  // of each choice
   std::size_t num_ended_ = 0;
   bool is_open_ = false;
   bool is_done_ = false;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "api/ids.h"
@@ -9,11 +10,14 @@ namespace {
 
 constexpr std::chrono::seconds kMaxHeartbeatAge{20};
 
+// The first ten; names come from the client, and a header takes no control characters.
 std::string joined_names(const std::vector<std::string>& names) {
   std::string out;
   for (std::size_t i = 0; i < names.size() && i < 10; ++i) {
     out += (i > 0 ? ", " : "") + names[i].substr(0, 64);
   }
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return out;
 }
 

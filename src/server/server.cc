@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "api/ids.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::size_t kWorkerBodyBytes = 32 << 10;  // larger bodies are prepared off the loop
 constexpr std::int64_t kMaxQueuedBodies = 256;
+constexpr std::int64_t kMaxTimeoutMs = 86'400'000;
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
@@ -20,6 +22,25 @@ bool is_loopback(const std::string& host) {
 bool is_json_type(std::string_view content_type) {
   const std::string type = to_lower_ascii(trim(content_type.substr(0, content_type.find(';'))));
   return type.empty() || type == "application/json";
+}
+
+Status load_keys(const ServerOptions& options, KeySet* keys) {
+  if (!options.api_key_file.empty()) {
+    PLUMB_RETURN_IF_ERROR(keys->load_file(options.api_key_file, KeyRole::kNormal));
+  }
+  if (!options.api_key.empty()) {
+    PLUMB_RETURN_IF_ERROR(keys->add(options.api_key, "api-key", KeyRole::kNormal).with("api-key"));
+  }
+  if (!options.admin_key_file.empty()) {
+    PLUMB_RETURN_IF_ERROR(keys->load_file(options.admin_key_file, KeyRole::kAdmin));
+  }
+  if (keys->empty() && !is_loopback(options.host) && !options.insecure_no_auth) {
+    return {Code::kInvalidArgument,
+            "--host " + options.host +
+                " is reachable from other machines and no key is configured; give "
+                "--api-key-file FILE, or --insecure-no-auth to serve everyone"};
+  }
+  return {};
 }
 
 }  // namespace
@@ -32,32 +53,25 @@ Server::Server(const ServerOptions& options, const ServerParts& parts)
 Server::~Server() {
   http_.reset();
   workers_.reset();
+  if (loop_ != nullptr) {
+    loop_->stop();
+  }
+  calls_.clear();  // their timers are the loop's
   loop_.reset();
 }
 
 Result<std::unique_ptr<Server>> Server::create(const ServerOptions& options,
                                                const ServerParts& parts) {
   std::unique_ptr<Server> server(new Server(options, parts));
-  PLUMB_RETURN_IF_ERROR(server->load_keys());
+  PLUMB_RETURN_IF_ERROR(load_keys(options, &server->keys_));
   server->add_routes();
   PLUMB_RETURN_IF_ERROR(server->listen());
   return server;
 }
 
-Status Server::load_keys() {
-  if (!options_.api_key_file.empty()) {
-    PLUMB_RETURN_IF_ERROR(keys_.load_file(options_.api_key_file, KeyRole::kNormal));
-  }
-  if (!options_.admin_key_file.empty()) {
-    PLUMB_RETURN_IF_ERROR(keys_.load_file(options_.admin_key_file, KeyRole::kAdmin));
-  }
-  if (keys_.empty() && !is_loopback(options_.host) && !options_.insecure_no_auth) {
-    return {Code::kInvalidArgument,
-            "--host " + options_.host +
-                " is reachable from other machines and no key is configured; give "
-                "--api-key-file FILE, or --insecure-no-auth to serve everyone"};
-  }
-  return {};
+Status Server::check(const ServerOptions& options) {
+  KeySet keys;
+  return load_keys(options, &keys);
 }
 
 Status Server::listen() {
@@ -89,7 +103,22 @@ std::string Server::url() const {
 
 void Server::drain() {
   is_draining_.store(true);
-  http_->shutdown(options_.drain_timeout);
+  const Clock::TimePoint deadline = parts_.clock.now() + options_.drain_timeout;
+  {
+    MutexLock lock(drain_mutex_);
+    while (num_calls_ > 0 && call_ended_.wait_until(lock, deadline)) {
+    }
+  }
+  http_->shutdown(std::max(deadline - parts_.clock.now(), Clock::TimePoint::duration::zero()));
+}
+
+void Server::forget(std::uint64_t call) {
+  calls_.erase(call);
+  {
+    const MutexLock lock(drain_mutex_);
+    --num_calls_;
+  }
+  call_ended_.notify_all();
 }
 
 void Server::add_cors_headers(Transaction* transaction) const {
@@ -150,8 +179,8 @@ void Server::handle(HttpRequest request, ResponseWriter writer) {
   const std::optional<std::string_view> given = request.headers.find("x-request-id");
   std::string id =
       given.has_value() && is_request_id(*given) ? std::string(*given) : new_request_id();
-  Transaction transaction{
-      std::move(request), std::move(writer), std::move(id), "", {}, parts_.clock.now(), {}};
+  Transaction transaction{std::move(request), std::move(writer), std::move(id), "unknown", {},
+                          parts_.clock,       metrics_};
   add_cors_headers(&transaction);
   if (answer_preflight(&transaction)) {
     return;
@@ -167,7 +196,6 @@ void Server::handle(HttpRequest request, ResponseWriter writer) {
   }
   RouteMatch match = router_.match(transaction.request.method, path);
   if (match.route == nullptr) {
-    metrics_.count_request("unknown", match.allowed.empty() ? 404 : 405, 0);
     if (match.allowed.empty()) {
       transaction.send_error(ApiError::not_found("no route " + std::string(path.substr(0, 128))));
       return;
@@ -209,8 +237,6 @@ void Server::prepare_and_run(Transaction transaction, Prepare prepare) {
   }
   const auto finish = [this](Transaction ready, Prepared prepared) {
     if (auto* error = std::get_if<ApiError>(&prepared)) {
-      metrics_.count_request(ready.route, error->http_status,
-                             seconds_since(ready.received, parts_.clock.now()));
       ready.send_error(*error);
       return;
     }
@@ -249,16 +275,33 @@ std::optional<ApiError> Server::check_fields(const std::vector<std::string>& ign
 
 void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                         const GenerationParams& params, std::vector<ChoiceRequest> choices) {
+  std::optional<std::chrono::milliseconds> timeout;
+  if (const auto header = transaction.request.headers.find("x-request-timeout-ms")) {
+    std::int64_t value = 0;
+    if (!parse_int64(trim(*header), &value) || value < 1 || value > kMaxTimeoutMs) {
+      transaction.send_error(
+          ApiError::invalid("invalid_value", "x-request-timeout-ms",
+                            "header 'x-request-timeout-ms' must be an integer from 1 to " +
+                                std::to_string(kMaxTimeoutMs)));
+      return;
+    }
+    timeout = std::chrono::milliseconds(value);
+  }
   const std::uint64_t id = next_call_++;
-  Call::Setup setup;
-  setup.stream = params.stream;
-  setup.include_usage = params.include_usage;
-  setup.num_choices = choices.size();
+  const Call::Setup setup{params.stream, params.include_usage,
+                          params.include_usage && params.continuous_usage, choices.size()};
   for (ChoiceRequest& choice : choices) {
     choice.request.id = transaction.request_id;
+    if (timeout.has_value()) {
+      choice.request.timeout = std::min(*timeout, choice.request.timeout.value_or(*timeout));
+    }
   }
   auto call = std::make_unique<Call>(*loop_, options_, metrics_, std::move(transaction),
-                                     std::move(format), setup, [this, id] { calls_.erase(id); });
+                                     std::move(format), setup, [this, id] { forget(id); });
+  {
+    const MutexLock lock(drain_mutex_);
+    ++num_calls_;
+  }
   Call& started = *calls_.emplace(id, std::move(call)).first->second;
   started.start(parts_.service, std::move(choices));
 }

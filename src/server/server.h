@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/metrics.h"
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "frontend/text_service.h"
 #include "net/http_server.h"
@@ -43,6 +44,8 @@ struct ServerParts {
 /// Thread: create(), drain(), stop(): any but the loop's.
 class Server final : public HttpHandler {
  public:
+  /// What create() would say about keys and addresses, before there is anything to serve.
+  static Status check(const ServerOptions& options);
   /// Errors kInvalidArgument: key files, a public address without keys; kUnavailable: port taken.
   static Result<std::unique_ptr<Server>> create(const ServerOptions& options,
                                                 const ServerParts& parts);
@@ -52,14 +55,14 @@ class Server final : public HttpHandler {
 
   /// "http://127.0.0.1:8000"
   std::string url() const;
-  /// Stops admitting (503), lets running calls end for at most the drain time-out, then ends them.
+  /// Refuses new work (503, also on /ready), lets running calls end for at most the drain time-out,
+  /// then closes the port and ends what is left.
   void drain();
 
   void handle(HttpRequest request, ResponseWriter writer) override;
 
  private:
   Server(const ServerOptions& options, const ServerParts& parts);
-  Status load_keys();
   Status listen();
   void add_routes();
   bool admit(Transaction* transaction, const Route& route);
@@ -88,6 +91,7 @@ class Server final : public HttpHandler {
   std::optional<ApiError> check_fields(const std::vector<std::string>& ignored) const;
   void start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                   const GenerationParams& params, std::vector<ChoiceRequest> choices);
+  void forget(std::uint64_t call);
   void models(Transaction transaction) const;
   void one_model(Transaction transaction, const std::string& id) const;
   void health(Transaction transaction, bool is_readiness) const;
@@ -107,6 +111,9 @@ class Server final : public HttpHandler {
   std::unique_ptr<ThreadPool> workers_;
   std::map<std::uint64_t, std::unique_ptr<Call>> calls_;  // loop thread
   std::uint64_t next_call_ = 0;
+  Mutex drain_mutex_;
+  CondVar call_ended_;
+  std::int64_t num_calls_ PLUMB_GUARDED_BY(drain_mutex_) = 0;
   std::atomic<bool> is_draining_{false};
   std::unique_ptr<HttpServer> http_;
 };

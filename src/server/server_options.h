@@ -11,13 +11,12 @@
 
 namespace plumb {
 
-enum class OverflowRule : unsigned char { kReject, kClamp };
-
 /// How the HTTP server listens and what it allows.
 struct ServerOptions {
   std::string host = "127.0.0.1";
   std::int64_t port = 8000;
   std::string api_key_file;
+  std::string api_key;
   std::string admin_key_file;
   bool insecure_no_auth = false;
   bool auth_metrics = false;
@@ -41,6 +40,9 @@ struct ServerOptions {
         field(&S::port, "port", "TCP port; 0 takes any free one", 0, 65535),
         path_field(&S::api_key_file, "api-key-file",
                    "file (mode 0600) of keys, one a line: KEY or NAME:ROLE:KEY"),
+        secret_field(
+            &S::api_key, "api-key",
+            "one key; other users see a command line, so prefer the environment or a file"),
         path_field(&S::admin_key_file, "admin-key-file",
                    "file (mode 0600) of keys for operator routes"),
         field(&S::insecure_no_auth, "insecure-no-auth", "allow a public address without keys"),

@@ -14,6 +14,14 @@ Json ids_to_json(const std::vector<TokenId>& ids) {
   return out;
 }
 
+Json labels_of(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
+  JsonArray labels;
+  for (const TokenId id : ids) {
+    labels.emplace_back(token_label(std::string(tokenizer.token_bytes(id))));
+  }
+  return labels;
+}
+
 }  // namespace
 
 // llama.cpp's form: {content, add_special, parse_special, with_pieces} -> {tokens}.
@@ -53,15 +61,13 @@ std::variant<Json, ApiError> Server::tokenize_prompt(FieldReader& fields) const 
     const auto* text = std::get_if<std::string>(&prompt);
     const std::vector<TokenId> ids = text != nullptr ? tokenizer.encode(*text, {add_special, true})
                                                      : std::get<std::vector<TokenId>>(prompt);
-    JsonArray labels;
-    for (const TokenId id : ids) {
-      labels.emplace_back(token_label(std::string(tokenizer.token_bytes(id))));
-    }
     counts.emplace_back(static_cast<std::int64_t>(ids.size()));
     tokens.push_back(ids_to_json(ids));
-    texts.emplace_back(std::move(labels));
+    texts.push_back(labels_of(tokenizer, ids));
   }
-  const bool is_batch = prompts.size() > 1;
+  const Json* given = fields.find("prompt");
+  const bool is_batch =
+      given->is_array() && !given->as_array().empty() && !given->as_array().front().is_number();
   JsonObject out{{"count", is_batch ? Json(counts) : counts.front()},
                  {"max_model_len", parts_.service.model().facts().context_len},
                  {"tokens", is_batch ? Json(tokens) : tokens.front()}};
@@ -73,7 +79,10 @@ std::variant<Json, ApiError> Server::tokenize_prompt(FieldReader& fields) const 
 
 std::variant<Json, ApiError> Server::tokenize_messages(const Json& body,
                                                        FieldReader& fields) const {
-  (void)fields;
+  const bool want_texts = fields.boolean("return_token_strs").value_or(false);
+  if (!fields.ok()) {
+    return *fields.error();
+  }
   const auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
   if (const auto* error = std::get_if<ApiError>(&read)) {
     return *error;
@@ -83,9 +92,13 @@ std::variant<Json, ApiError> Server::tokenize_messages(const Json& body,
     return *error;
   }
   const auto& ids = std::get<std::vector<TokenId>>(prompt);
-  return Json(JsonObject{{"count", static_cast<std::int64_t>(ids.size())},
-                         {"max_model_len", parts_.service.model().facts().context_len},
-                         {"tokens", ids_to_json(ids)}});
+  JsonObject out{{"count", static_cast<std::int64_t>(ids.size())},
+                 {"max_model_len", parts_.service.model().facts().context_len},
+                 {"tokens", ids_to_json(ids)}};
+  if (want_texts) {
+    out.append("token_strs", labels_of(parts_.service.model().tokenizer(), ids));
+  }
+  return Json(std::move(out));
 }
 
 namespace {

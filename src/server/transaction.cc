@@ -14,11 +14,16 @@ Headers Transaction::headers(const char* content_type) const {
 }
 
 void Transaction::send(int http_status, const char* content_type, std::string body) {
+  count(http_status);
   writer.send({http_status, headers(content_type), std::move(body)});
 }
 
 void Transaction::send_json(const Json& body, int http_status) {
   send(http_status, "application/json", to_text(body));
+}
+
+void Transaction::count(int http_status) const {
+  metrics.count_request(route, http_status, seconds_since(received, clock.now()));
 }
 
 void Transaction::send_error(const ApiError& error) {

@@ -10,6 +10,7 @@
 #include "net/http.h"
 #include "net/response_writer.h"
 #include "server/auth.h"
+#include "server/server_metrics.h"
 
 namespace plumb {
 
@@ -19,16 +20,20 @@ struct Transaction {
   HttpRequest request;
   ResponseWriter writer;
   std::string request_id;
-  std::string route;  ///< path of the matched route, for logs and metrics
+  std::string route;  ///< path of the matched route, for metrics
   Principal principal;
-  Clock::TimePoint received;
-  std::vector<HeaderField> extra_headers;  ///< added to the answer
+  const Clock& clock;
+  ServerMetrics& metrics;
+  Clock::TimePoint received = clock.now();
+  std::vector<HeaderField> extra_headers{};  ///< added to the answer
 
   /// Headers that every answer carries.
   Headers headers(const char* content_type) const;
   void send(int http_status, const char* content_type, std::string body);
   void send_json(const Json& body, int http_status = 200);
   void send_error(const ApiError& error);
+  /// Counts the answer of a transaction that ends otherwise than by send().
+  void count(int http_status) const;
 };
 
 }  // namespace plumb

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/signals.h"
+
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace plumb {
+namespace {
+
+// A handler has no argument but the number, so what it touches is global.
+std::atomic<bool> requested{false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+std::atomic<bool> ends_again{true};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+std::atomic<int> wake_fd{-1};        // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+std::atomic<int> wait_fd{-1};        // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+void on_stop(int number) {
+  const int saved_errno = errno;
+  if (requested.exchange(true) && ends_again.load()) {
+    ::_exit(128 + number);
+  }
+  const char byte = static_cast<char>(number);
+  if (wake_fd.load() >= 0 && ::write(wake_fd.load(), &byte, 1) < 0) {
+    // The pipe is full of earlier signals: the waiter wakes anyway.
+  }
+  errno = saved_errno;
+}
+
+}  // namespace
+
+void catch_stop_signals(SecondSignal second) {
+  ends_again.store(second == SecondSignal::kEnds);
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) == 0) {
+    ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    wait_fd.store(ends[0]);
+    wake_fd.store(ends[1]);
+  }
+  struct sigaction action = {};
+  action.sa_handler = on_stop;  // without SA_RESTART: reads and waits return
+  sigaction(SIGINT, &action, nullptr);
+  if (second == SecondSignal::kEnds) {
+    sigaction(SIGTERM, &action, nullptr);
+  }
+}
+
+std::atomic<bool>& stop_requested() {
+  return requested;
+}
+
+int wait_for_stop_signal() {
+  char byte = 0;
+  while (::read(wait_fd.load(), &byte, 1) < 0 && errno == EINTR) {
+  }
+  return byte == 0 ? SIGTERM : byte;
+}
+
+}  // namespace plumb
