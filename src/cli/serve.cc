@@ -53,7 +53,6 @@ class ServeCommand final : public Command {
     const int received = wait_for_stop_signal();
     std::fprintf(stderr, "plumb: %s, finishing running requests (again ends at once)\n",
                  received == SIGINT ? "interrupted" : "terminated");
-    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second signal ends the process at once
     server.value()->drain();
     return kExitOk;
   }
