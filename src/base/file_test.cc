@@ -3,12 +3,13 @@
 
 #include <cstring>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace plumb {
 namespace {
 
 std::string scratch(const char* name) {
-  return testing::TempDir() + "plumb_file_test_" + name;
+  return testing::TempDir() + "plumb_file_test_" + std::to_string(::getpid()) + "_" + name;
 }
 
 TEST(File, an_atomic_write_is_read_back_and_mapped) {

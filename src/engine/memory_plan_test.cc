@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "engine/host_memory.h"
 
@@ -74,7 +75,9 @@ TEST(MemoryPlan, prints_as_a_table_and_as_json) {
 
 class HostMemory : public testing::Test {
  protected:
-  HostMemory() : root_(std::filesystem::path(PLUMB_BINARY_DIR) / "host_memory_test") {
+  HostMemory()
+      : root_(std::filesystem::path(PLUMB_BINARY_DIR) /
+              ("host_memory_test_" + std::to_string(::getpid()))) {
     std::filesystem::remove_all(root_);
   }
 

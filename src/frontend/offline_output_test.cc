@@ -3,12 +3,14 @@
 
 #include <cstdio>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace plumb {
 namespace {
 
 std::string fresh(const char* name) {
-  std::string path = testing::TempDir() + "plumb_offline_" + name;
+  std::string path =
+      testing::TempDir() + "plumb_offline_" + std::to_string(::getpid()) + "_" + name;
   std::remove(path.c_str());
   std::remove((path + ".run").c_str());
   return path;

@@ -7,6 +7,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <string>
+#include <unistd.h>
 
 #include "net/http_client.h"
 #include "net/http_server.h"
@@ -88,8 +89,8 @@ class TlsTest : public testing::Test, public HttpHandler {
 
   HttpClientOptions trusting() const { return {.tls = {.verify = true, .ca_file = cert_}}; }
 
-  const std::string base_ =
-      testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name();
+  const std::string base_ = testing::TempDir() + "plumb_tls_" + std::to_string(::getpid()) + "_" +
+                            testing::UnitTest::GetInstance()->current_test_info()->name();
   const std::string cert_ = base_ + ".cert.pem";
   const std::string key_ = base_ + ".key.pem";
   std::promise<void> gone_;
