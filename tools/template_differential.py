@@ -7,6 +7,7 @@ Writes one JSON object a line: {"t": template, "v": variables, "ok": bool, "text
 them with the engine when FILE is <build folder>/template_cases.jsonl.
 """
 import argparse
+import copy
 import json
 import random
 import re
@@ -26,7 +27,7 @@ UNSTABLE = re.compile(r" at 0x[0-9a-f]+|<built-in|<bound method|<function|<gener
 EXTENSIONS = re.compile(
     r"SecurityError: access to attribute '(append|pop)' of 'list'|generator is not JSON|iterator is not JSON"
     r"|reversed is not JSON|from_json|Exceeds the limit|MemoryError|RecursionError|Timeout")
-SKIP_TEMPLATE = re.compile(r"\|\s*(random|pprint|urlize|wordwrap)|encode\(|translate|maketrans|lipsum|__")
+SKIP_TEMPLATE = re.compile(r"\|\s*(random|pprint|urlize|wordwrap)|encode\(|translate|maketrans|lipsum|__|\.append(?!\()")
 
 
 class Generator:
@@ -291,7 +292,7 @@ def cases(seed, count):
         if SKIP_TEMPLATE.search(template):
             continue
         signal.setitimer(signal.ITIMER_REAL, 2)
-        ok, text = template_reference.render(template, VARIABLES)
+        ok, text = template_reference.render(template, copy.deepcopy(VARIABLES))
         signal.setitimer(signal.ITIMER_REAL, 0)
         if (UNSTABLE.search(text) if ok else EXTENSIONS.search(text)) or len(text) > 100000:
             continue

@@ -15,14 +15,14 @@ namespace plumb {
 
 /// A conversation as an API request gives it.
 struct ChatInput {
-  JsonArray messages;  ///< objects with role and content
-  Json tools;          ///< array of tool definitions, or null
-  Json documents;      ///< array, or null
+  JsonArray messages{};  ///< objects with role and content
+  Json tools{};          ///< array of tool definitions, or null
+  Json documents{};      ///< array, or null
   bool add_generation_prompt = false;
   /// The last message is the start of the answer: the text ends inside it. Overrides
   /// add_generation_prompt.
   bool continue_final_message = false;
-  JsonObject template_kwargs;  ///< further variables; override all others
+  JsonObject template_kwargs{};  ///< further variables; override all others
 };
 
 /// A model's chat template with its special tokens: turns conversations into prompts.

@@ -142,7 +142,7 @@ bool subscript(const Value& object, const Value& key, Heap& heap, Value* out) {
   std::int64_t index = 0;
   std::int64_t length = 0;
   if (object.is(Kind::kDict)) {
-    const Value* value = is_hashable(key) ? object.dict().find(key, heap) : nullptr;
+    const Value* value = is_hashable(key, heap) ? object.dict().find(key, heap) : nullptr;
     if (value != nullptr) {
       *out = *value;
     }
@@ -154,7 +154,6 @@ bool subscript(const Value& object, const Value& key, Heap& heap, Value* out) {
     return false;
   }
   if (object.is_string() && !is_ascii(object)) {
-    // One walk finds both the length and the character, in the common case of a small index.
     heap.charge_steps(object.size / 64);
   }
   length_of(object, &length);

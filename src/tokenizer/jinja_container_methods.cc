@@ -33,7 +33,7 @@ Result<Value> dict_values(Interpreter& in, const Value& self, const Args&) {
 
 Result<Value> dict_get(Interpreter& in, const Value& self, const Args& args) {
   const Value& key = args.positional[0];
-  if (!is_hashable(key)) {
+  if (!is_hashable(key, in.heap())) {
     return raise("unhashable type: '" + std::string(type_name(key)) + "'");
   }
   if (const Value* value = self.dict().find(key, in.heap())) {
@@ -55,7 +55,7 @@ Result<Value> dict_fromkeys(Interpreter& in, const Value&, const Args& args) {
   PLUMB_RETURN_IF_ERROR(in.collect(args.positional[0], &keys));
   auto* dict = in.heap().make<DictObj>();
   for (const Value& key : keys) {
-    if (!is_hashable(key)) {
+    if (!is_hashable(key, in.heap())) {
       return raise("unhashable type: '" + std::string(type_name(key)) + "'");
     }
     dict->set(key, args.positional[1].is_missing() ? Value::none() : args.positional[1], in.heap());

@@ -339,7 +339,7 @@ Result<Value> filter_unique(Interpreter& in, const Value& value, const Args& arg
     auto* seen = in.heap().make<DictObj>();
     for (const Value& item : items) {
       PLUMB_ASSIGN(const Value key, getter(item));
-      if (!is_hashable(key)) {
+      if (!is_hashable(key, in.heap())) {
         return raise("unhashable type: '" + std::string(type_name(key)) + "'");
       }
       if (seen->find(key, in.heap()) == nullptr) {

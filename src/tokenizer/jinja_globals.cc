@@ -67,7 +67,7 @@ Status fill_dict(Interpreter& in, const Args& args, std::string_view what, DictO
       for (const Value& item : pairs) {
         std::vector<Value> pair;
         PLUMB_RETURN_IF_ERROR(in.collect(item, &pair));
-        if (pair.size() != 2 || !is_hashable(pair[0])) {
+        if (pair.size() != 2 || !is_hashable(pair[0], in.heap())) {
           return raise(std::string(what) + " needs pairs of a hashable key and a value");
         }
         out->set(pair[0], pair[1], in.heap());

@@ -219,7 +219,7 @@ Result<Value> Interpreter::eval_dict(const Expr& expr) {
   for (std::size_t i = 0; i + 1 < expr.items.size(); i += 2) {
     PLUMB_ASSIGN(const Value key, eval(*expr.items[i]));
     PLUMB_ASSIGN(const Value value, eval(*expr.items[i + 1]));
-    if (!is_hashable(key)) {
+    if (!is_hashable(key, heap_)) {
       return raise("unhashable type: '" + std::string(type_name(key)) + "'");
     }
     dict->set(key, value, heap_);
@@ -482,6 +482,7 @@ Status Interpreter::collect(const Value& iterable, std::vector<Value>* out) {
       return {};
     }
     heap_.charge_bytes(sizeof(Value));
+    heap_.charge_steps(1);
     PLUMB_RETURN_IF_ERROR(check_budget());
     out->push_back(value);
   }

@@ -183,6 +183,9 @@ Status Lexer::lex_root() {
 
 Status Lexer::lex_comment() {
   const std::size_t end = source_.find("#}", pos_);
+  if (pos_ >= source_.size()) {
+    return {};  // an opening mark that ends the template opens nothing
+  }
   if (end == std::string::npos) {
     return fail("missing end of comment tag");
   }
@@ -222,7 +225,7 @@ Status Lexer::lex_raw() {
     advance_to(pos);
     return {};
   }
-  return fail("missing end of raw directive");
+  return pos_ >= source_.size() ? Status() : fail("missing end of raw directive");
 }
 
 Status Lexer::lex_tag(Tag tag) {

@@ -38,15 +38,15 @@ R is_undefined(Interpreter&, const Value& v, const Args&) {
   return v.is_undefined();
 }
 
-R is_filter(Interpreter&, const Value& v, const Args&) {
-  if (!is_hashable(v)) {
+R is_filter(Interpreter& in, const Value& v, const Args&) {
+  if (!is_hashable(v, in.heap())) {
     return raise("unhashable type: '" + std::string(type_name(v)) + "'");
   }
   return v.is_string() && find_filter(v.str()) != nullptr;
 }
 
-R is_test(Interpreter&, const Value& v, const Args&) {
-  if (!is_hashable(v)) {
+R is_test(Interpreter& in, const Value& v, const Args&) {
+  if (!is_hashable(v, in.heap())) {
     return raise("unhashable type: '" + std::string(type_name(v)) + "'");
   }
   return v.is_string() && find_test(v.str()) != nullptr;

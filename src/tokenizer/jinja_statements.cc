@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/text.h"
 #include "tokenizer/jinja_filters.h"
 #include "tokenizer/jinja_parser.h"
 
@@ -50,6 +51,9 @@ Result<std::unique_ptr<Program>> parse_program(std::string_view source) {
   if (source.size() > kMaxSource) {
     return raise("template has " + std::to_string(source.size()) + " bytes, the limit is " +
                  std::to_string(kMaxSource));
+  }
+  if (!is_valid_utf8(source)) {
+    return raise("template is not valid UTF-8");
   }
   PLUMB_ASSIGN(std::vector<Token> tokens, tokenize_template(source));
   auto program = std::make_unique<Program>();

@@ -49,7 +49,7 @@ struct RenderOptions {
   std::optional<std::chrono::system_clock::time_point> now;
   std::int64_t max_output_bytes = std::int64_t{16} << 20;
   std::int64_t max_memory_bytes = std::int64_t{512} << 20;  ///< of all values built meanwhile
-  std::int64_t max_steps = 20'000'000;  ///< expressions, statements and units of bulk work
+  std::int64_t max_steps = 10'000'000;  ///< expressions, statements and units of bulk work
   int max_depth = 1500;                 ///< nested evaluations; bounds the stack
   /// Top-level variables whose strings count as template text (bos_token ...).
   std::vector<std::string> trusted_variables;

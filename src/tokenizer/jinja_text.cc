@@ -134,6 +134,10 @@ utf8proc_category_t category(char32_t c) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(c));
 }
 
+bool starts_code_point(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80;
+}
+
 bool in_range(char32_t c, char32_t first, char32_t last) {
   return c >= first && c <= last;
 }
@@ -186,17 +190,15 @@ Span strip_where(std::string_view text, Side side, Predicate strips) {
 }  // namespace
 
 std::int64_t num_code_points(std::string_view text) {
-  std::int64_t count = 0;
-  for (std::size_t at = 0; at < text.size(); ++count) {
-    next_code_point(text, &at);
-  }
-  return count;
+  return std::count_if(text.begin(), text.end(), starts_code_point);
 }
 
 std::size_t byte_offset(std::string_view text, std::int64_t index) {
   std::size_t at = 0;
-  for (std::int64_t i = 0; i < index && at < text.size(); ++i) {
-    next_code_point(text, &at);
+  for (std::int64_t left = index; at < text.size(); ++at) {
+    if (starts_code_point(text[at]) && left-- == 0) {
+      break;
+    }
   }
   return at;
 }

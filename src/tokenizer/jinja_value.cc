@@ -12,9 +12,10 @@ namespace plumb::jinja {
 
 namespace {
 
-constexpr std::size_t kSmallDict = 8;   // up to here a linear search is faster than an index
-constexpr int kMaxNesting = 400;        // of compared or hashed containers
-constexpr std::int64_t kWorkUnit = 64;  // bytes or elements handled in one step of the budget
+constexpr std::size_t kSmallDict = 8;    // up to here a linear search is faster than an index
+constexpr int kMaxNesting = 400;         // of compared or hashed containers
+constexpr std::int64_t kWorkUnit = 64;   // bytes or elements compared in one step of the budget
+constexpr std::int64_t kTextUnit = 256;  // bytes copied in one step
 
 std::size_t first_toggle_after(const StrBuf& buf, std::size_t at) {
   const auto it =
@@ -173,6 +174,7 @@ void StrBuilder::append(std::string_view text, bool data) {
     return;
   }
   heap_.charge_bytes(static_cast<std::int64_t>(text.size()));
+  heap_.charge_steps(1 + static_cast<std::int64_t>(text.size()) / kTextUnit);
   if (heap_.exhausted()) {
     return;
   }
@@ -209,6 +211,7 @@ Value concatenate(const Value& left, const Value& right, Heap& heap) {
   std::size_t at = right.begin;
   const std::size_t stop = at + right.size;
   heap.charge_bytes(right.size);
+  heap.charge_steps(right.size / kTextUnit);
   if (heap.exhausted()) {
     return left;
   }
@@ -416,16 +419,18 @@ bool equals(const Value& a, const Value& b, Heap& heap, int depth) {
   }
 }
 
-bool is_hashable(const Value& value, int depth) {
+bool is_hashable(const Value& value, Heap& heap, int depth) {
+  heap.charge_steps(1);
   switch (value.kind) {
     case Kind::kList:
     case Kind::kDict:
     case Kind::kDictView:
       return false;
     case Kind::kTuple:
-      return depth <= kMaxNesting &&
-             std::all_of(value.list().items.begin(), value.list().items.end(),
-                         [depth](const Value& item) { return is_hashable(item, depth + 1); });
+      return depth <= kMaxNesting && !heap.exhausted() &&
+             std::all_of(
+                 value.list().items.begin(), value.list().items.end(),
+                 [&heap, depth](const Value& item) { return is_hashable(item, heap, depth + 1); });
     default:
       return true;
   }

@@ -308,7 +308,7 @@ bool truthy(const Value& value);
 /// Python's type name, for messages ("str", "int", ...).
 std::string_view type_name(const Value& value);
 bool equals(const Value& a, const Value& b, Heap& heap, int depth = 0);
-bool is_hashable(const Value& value, int depth = 0);
+bool is_hashable(const Value& value, Heap& heap, int depth = 0);
 std::uint64_t hash_value(const Value& value, Heap& heap, int depth = 0);
 bool same_object(const Value& a, const Value& b);
 /// Number of elements; false if the value has no length.
