@@ -158,8 +158,8 @@ TEST(ServedRoutes, what_never_fits_the_cache_is_refused_and_an_open_length_is_no
   ServedScene scene({}, engine);
   const std::int64_t kv_tokens = scene.engine().limits().kv_tokens;
   ASSERT_LT(kv_tokens, 2000);
-  const Json error = scene.post(
-      kCompletions, completion("\"max_tokens\":" + std::to_string(kv_tokens)), 400);
+  const Json error =
+      scene.post(kCompletions, completion("\"max_tokens\":" + std::to_string(kv_tokens)), 400);
   EXPECT_EQ(text_at(error, {"error", "code"}), "request_too_large_for_kv_pool");
   const Json answer = scene.post(kChat, chat(R"("temperature":0)"));
   EXPECT_GT(int_at(answer, {"usage", "completion_tokens"}), 0);
@@ -204,8 +204,9 @@ TEST(ServedRoutes, a_body_above_the_limit_is_refused_before_it_is_sent) {
   options.max_body_bytes = 4096;
   ServedScene scene(options);
   RawClient client(scene.server().port());
-  ASSERT_TRUE(client.send("POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: "
-                          "application/json\r\ncontent-length: 34603008\r\n\r\n"));
+  ASSERT_TRUE(
+      client.send("POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: "
+                  "application/json\r\ncontent-length: 34603008\r\n\r\n"));
   const std::string answer = client.read_all();  // ends: the server closes
   EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 413");
   EXPECT_NE(answer.find("request_too_large"), std::string::npos);
@@ -224,8 +225,8 @@ TEST(ServedRoutes, request_ids_are_echoed_or_made) {
 
 TEST(ServedRoutes, unknown_fields_are_named_in_a_header_that_they_cannot_break) {
   ServedScene scene;
-  const std::string body = completion(
-      R"("max_tokens":1,"frobnicate":1,"user":"u","a\r\nset-cookie: b":2)");
+  const std::string body =
+      completion(R"("max_tokens":1,"frobnicate":1,"user":"u","a\r\nset-cookie: b":2)");
   HttpResponse response = scene.send("POST", kCompletions, body);
   EXPECT_EQ(response.status, 200) << response.body;
   EXPECT_EQ(header(response, "x-plumb-ignored-fields"), "frobnicate, a??set-cookie: b");
@@ -377,26 +378,24 @@ TEST(ServedPages, tokenize_and_detokenize_know_the_forms_of_three_servers) {
   const Json native = scene.post("/tokenize", R"({"content":"Hello","with_pieces":true})");
   EXPECT_TRUE(at(native, {"tokens", 0, "piece"}).is_string());
   const Json chat_form = scene.post(
-      "/tokenize",
-      R"({"messages":[{"role":"user","content":"Hello"}],"return_token_strs":true})");
+      "/tokenize", R"({"messages":[{"role":"user","content":"Hello"}],"return_token_strs":true})");
   EXPECT_GT(int_at(chat_form, {"count"}), count);
   EXPECT_TRUE(at(chat_form, {"token_strs"}).is_array());
-  const Json usage = scene.post(
-      kChat, R"({"messages":[{"role":"user","content":"Hello"}],"max_tokens":1})");
+  const Json usage =
+      scene.post(kChat, R"({"messages":[{"role":"user","content":"Hello"}],"max_tokens":1})");
   EXPECT_EQ(int_at(usage, {"usage", "prompt_tokens"}), int_at(chat_form, {"count"}));
-  const Json back =
-      scene.post("/detokenize", "{\"tokens\":" + to_text(at(native, {"tokens"}).is_null()
-                                                             ? Json()
-                                                             : at(batch, {"tokens", 0})) +
-                                    "}");
+  const Json back = scene.post(
+      "/detokenize",
+      "{\"tokens\":" +
+          to_text(at(native, {"tokens"}).is_null() ? Json() : at(batch, {"tokens", 0})) + "}");
   for (const char* name : {"text", "prompt", "content"}) {
     EXPECT_EQ(text_at(back, {name}), "Hello");
   }
-  EXPECT_NE(text_at(scene.post("/apply-template",
-                               R"({"messages":[{"role":"user","content":"Hello"}]})"),
-                    {"prompt"})
-                .find("Hello"),
-            std::string::npos);
+  EXPECT_NE(
+      text_at(scene.post("/apply-template", R"({"messages":[{"role":"user","content":"Hello"}]})"),
+              {"prompt"})
+          .find("Hello"),
+      std::string::npos);
 }
 
 }  // namespace

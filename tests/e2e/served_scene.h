@@ -106,7 +106,9 @@ class ServedScene {
     return data;
   }
 
-  bool is_idle() { return engine().wait_until_idle(system_clock().now() + std::chrono::seconds(20)); }
+  bool is_idle() {
+    return engine().wait_until_idle(system_clock().now() + std::chrono::seconds(20));
+  }
 
  private:
   Metrics metrics_;

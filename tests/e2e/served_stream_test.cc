@@ -20,8 +20,8 @@ std::string raw_post(const std::string& path, const std::string& body) {
 TEST(ServedStream, events_are_framed_as_the_clients_expect) {
   ServedScene scene;
   RawClient client(scene.server().port());
-  ASSERT_TRUE(client.send(raw_post(
-      kChat, chat(R"("stream":true,"max_tokens":6,"temperature":0,"ignore_eos":true)"))));
+  ASSERT_TRUE(client.send(
+      raw_post(kChat, chat(R"("stream":true,"max_tokens":6,"temperature":0,"ignore_eos":true)"))));
   const std::string head = client.read_until("\r\n\r\n");
   EXPECT_EQ(head.substr(0, 15), "HTTP/1.1 200 OK");
   for (const char* field :
@@ -75,9 +75,9 @@ TEST(ServedStream, chunks_come_in_their_order_and_add_up_to_the_answer) {
 
 TEST(ServedStream, running_usage_counts_up_to_the_final_one) {
   ServedScene scene;
-  const std::vector<std::string> data = scene.stream(
-      kChat, chat(R"("max_tokens":8,"ignore_eos":true,"stream":true,"stream_options":)"
-                  R"({"include_usage":true,"continuous_usage_stats":true})"));
+  const std::vector<std::string> data =
+      scene.stream(kChat, chat(R"("max_tokens":8,"ignore_eos":true,"stream":true,"stream_options":)"
+                               R"({"include_usage":true,"continuous_usage_stats":true})"));
   std::int64_t last = 0;
   for (std::size_t i = 1; i + 1 < data.size(); ++i) {
     const std::int64_t now = int_at(parse_json(data[i]).value(), {"usage", "completion_tokens"});
@@ -89,8 +89,7 @@ TEST(ServedStream, running_usage_counts_up_to_the_final_one) {
 
 TEST(ServedStream, choices_of_a_stream_begin_in_order_and_equal_the_whole_answer) {
   ServedScene scene;
-  const std::string fields =
-      R"("n":3,"seed":5,"temperature":1,"max_tokens":10,"ignore_eos":true)";
+  const std::string fields = R"("n":3,"seed":5,"temperature":1,"max_tokens":10,"ignore_eos":true)";
   const Json whole = scene.post(kChat, chat(fields));
   std::vector<std::string> texts(3);
   std::vector<std::int64_t> first_seen;
@@ -116,8 +115,7 @@ TEST(ServedStream, choices_of_a_stream_begin_in_order_and_equal_the_whole_answer
 
 TEST(ServedStream, an_error_before_the_first_byte_is_a_status_not_an_event) {
   ServedScene scene;
-  const HttpResponse response =
-      scene.send("POST", kChat, chat(R"("stream":true,"temperature":3)"));
+  const HttpResponse response = scene.send("POST", kChat, chat(R"("stream":true,"temperature":3)"));
   EXPECT_EQ(response.status, 400);
   EXPECT_EQ(response.headers.find("content-type"), "application/json");
 }
@@ -133,8 +131,9 @@ TEST(ServedStream, a_time_limit_in_the_header_ends_a_request_with_504) {
                  {{"x-request-timeout-ms", "1"}});
   EXPECT_EQ(response.status, 504) << response.body;
   EXPECT_EQ(response.headers.find("x-should-retry"), "false");
-  EXPECT_EQ(scene.send("POST", "/v1/completions", R"({"prompt":"x","max_tokens":1})",
-                       {{"x-request-timeout-ms", "soon"}})
+  EXPECT_EQ(scene
+                .send("POST", "/v1/completions", R"({"prompt":"x","max_tokens":1})",
+                      {{"x-request-timeout-ms", "soon"}})
                 .status,
             400);
   EXPECT_TRUE(scene.is_idle());
