@@ -166,12 +166,41 @@ void refuse_unsupported(FieldReader& fields) {
   }
 }
 
+// Stored nowhere, but held to the limits of the API.
+void check_metadata(FieldReader& fields) {
+  constexpr std::size_t kMaxPairs = 16;
+  constexpr std::size_t kMaxKey = 64;
+  constexpr std::size_t kMaxValue = 512;
+  const JsonObject* metadata = fields.object("metadata");
+  if (metadata == nullptr) {
+    return;
+  }
+  const std::string path = fields.path("metadata");
+  if (metadata->size() > kMaxPairs) {
+    fields.fail(ApiError::invalid("invalid_value", path,
+                                  "'" + path + "' has " + std::to_string(metadata->size()) +
+                                      " pairs, expected at most " + std::to_string(kMaxPairs)));
+  }
+  for (const JsonMember& member : *metadata) {
+    if (!member.value.is_string()) {
+      fields.fail(ApiError::wrong_type(path, "an object of strings"));
+    } else if (member.key.size() > kMaxKey || member.value.as_string().size() > kMaxValue) {
+      fields.fail(ApiError::invalid(
+          "invalid_value", path,
+          "'" + path + "' holds a key of " + std::to_string(member.key.size()) +
+              " bytes with a value of " + std::to_string(member.value.as_string().size()) +
+              ", expected at most 64 and 512"));
+    }
+  }
+}
+
 // Accepted without effect on the answer.
 void accept_harmless(FieldReader& fields) {
-  for (const char* name : {"user", "metadata", "store", "service_tier", "safety_identifier",
-                           "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options",
-                           "verbosity", "moderation", "inference_geo", "container",
-                           "client_metadata", "access_programs", "speed", "diagnostics"}) {
+  check_metadata(fields);
+  for (const char* name : {"user", "store", "service_tier", "safety_identifier", "prompt_cache_key",
+                           "prompt_cache_retention", "prompt_cache_options", "verbosity",
+                           "moderation", "inference_geo", "container", "client_metadata",
+                           "access_programs", "speed", "diagnostics"}) {
     fields.find(name);
   }
 }

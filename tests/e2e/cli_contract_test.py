@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scripts may rely on: bytes, exit codes and JSON of the commands."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import unittest
+
+import plumb_e2e as e2e
+
+
+def one_line(text):
+    return text.decode().count("\n") == 1
+
+
+class Commands(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = e2e.folder()
+        cls.folder = cls.stack.__enter__()
+        cls.model = e2e.dummy(cls.folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stack.__exit__(None, None, None)
+
+    def path(self, name, content=None):
+        path = self.folder / name
+        if content is not None:
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def test_tokenize_prints_one_array_a_line_and_byte_tokens_spell_the_text(self):
+        texts = ["Hello", "", "naïve 漢字 👩‍👩‍👧", "<|im_start|>", "a\nb\u0000c"]
+        lines = "".join(json.dumps(t) + "\n" for t in texts).encode()
+        done = e2e.run("tokenize", self.model, stdin=lines)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        arrays = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        self.assertEqual(len(arrays), len(texts))
+        self.assertEqual(arrays[1], [])
+        self.assertTrue(all(isinstance(i, int) for a in arrays for i in a))
+        self.assertEqual(e2e.run("tokenize", self.model, "--json", stdin=lines).stdout, done.stdout)
+        special = e2e.run("tokenize", self.model, "--parse-special", stdin=lines)
+        self.assertEqual(len(json.loads(special.stdout.splitlines()[3])), 1)
+        self.assertGreater(len(arrays[3]), 1)
+
+    def test_tokenize_answers_each_line_before_the_next_comes(self):
+        process = subprocess.Popen([e2e.BINARY, "tokenize", str(self.model)],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for text in ("one", "two", "three"):
+            process.stdin.write(json.dumps(text).encode() + b"\n")
+            process.stdin.flush()
+            self.assertTrue(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        self.assertEqual(process.wait(30), 0)
+        process.stdout.close()
+
+    def test_tokenize_names_the_line_that_is_no_string(self):
+        done = e2e.run("tokenize", self.model, stdin=b'"a"\n17\n"b"\n')
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stdout.splitlines()), 1)
+        self.assertIn("line 2", done.stderr.decode())
+
+    def test_template_writes_the_rendering_and_nothing_else(self):
+        source = self.path("t.jinja", "{{ messages[0].content }}|{{ strftime_now('%Y-%m-%d %H') }}")
+        data = self.path("t.json", json.dumps({"messages": [{"content": "ü\n"}],
+                                               "now": "2025-06-30T12:00:00Z"}))
+        done = e2e.run("template", source, "--input", data)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, "ü\n|2025-06-30 12".encode())
+
+    def test_template_ends_with_1_where_the_template_raises(self):
+        source = self.path("r.jinja", "before{{ raise_exception('roles must alternate') }}")
+        done = e2e.run("template", source, "--input", self.path("r.json", "{}"))
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout, b"")
+        self.assertIn("roles must alternate", done.stderr.decode())
+        done = e2e.run("template", self.model, "--input", self.path("b.json", "{"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("b.json", done.stderr.decode())
+
+    def test_template_of_a_model_is_its_own(self):
+        data = self.path("m.json", json.dumps({"messages": [{"role": "user", "content": "Hi"}],
+                                               "add_generation_prompt": True}))
+        done = e2e.run("template", self.model, "--input", data)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"Hi", done.stdout)
+
+    def test_inspect_shows_tensors_as_table_and_json(self):
+        facts = json.loads(e2e.run("model", "inspect", self.model, "--json").stdout)
+        self.assertEqual(facts["format"], "GGUF v3" if "v3" in facts["format"] else facts["format"])
+        self.assertGreater(len(facts["tensors"]), 10)
+        table = e2e.run("model", "inspect", self.model)
+        self.assertEqual(table.returncode, 0)
+        for tensor in facts["tensors"]:
+            self.assertIn(tensor["name"], table.stdout.decode())
+
+    def test_dummy_is_a_function_of_its_seed(self):
+        again = e2e.dummy(self.folder, "again.gguf")
+        other = e2e.dummy(self.folder, "other.gguf", "--seed", "2")
+        self.assertEqual(again.read_bytes(), self.model.read_bytes())
+        self.assertNotEqual(other.read_bytes(), self.model.read_bytes())
+        hf = e2e.dummy(self.folder, "hf", "--format", "hf", "--arch", "qwen3")
+        self.assertTrue((hf / "config.json").exists())
+        self.assertEqual(e2e.run("model", "inspect", hf).returncode, 0)
+
+    def test_an_interrupted_dummy_leaves_nothing(self):
+        place = self.folder / "interrupted"
+        place.mkdir()
+        process = subprocess.Popen([e2e.BINARY, "model", "dummy", str(place / "big.gguf"),
+                                    "--preset", "smollm2-135m"], stderr=subprocess.PIPE)
+        e2e.wait_until(lambda: any(place.iterdir()), 60, "the file is begun")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        if process.returncode != 0:
+            self.assertEqual(process.returncode, 130)
+            self.assertEqual(list(place.iterdir()), [])
+
+    def test_bench_batch_prints_json_alone_with_what_it_was_computed_from(self):
+        done = e2e.run("bench", "batch", self.model, "--input-len", 32, "--output-len", 8,
+                       "--batch", 2, "--repeats", 2, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), 1)
+        report = json.loads(done.stdout)
+        self.assertGreater(report["prefill_tok_s"], 0)
+        self.assertGreater(report["decode_tok_s"], 0)
+        text = json.dumps(report)
+        for name in ("t_first", "t_last", "input_len", "output_len", "batch"):
+            self.assertIn(f'"{name}"', text)
+
+    def test_doctor_says_what_the_machine_and_a_model_need(self):
+        report = json.loads(e2e.run("doctor", "--json").stdout)
+        self.assertGreaterEqual(report["machine"]["usable_cores"], 1)
+        ready = {p["name"]: p["ready"] for p in report["parts"]}
+        self.assertTrue(ready["cpu"] and ready["ref"])
+        self.assertFalse(ready["cuda"])
+        done = e2e.run("doctor", self.model, "--json", "--kv-cache-bytes", "8MiB")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        model = json.loads(done.stdout)["model"]
+        self.assertEqual(model["family"], "llama")
+        memory = model["memory"]
+        self.assertGreater(memory["weight_bytes"], 0)
+        self.assertGreater(memory["workspace_bytes"], 0)
+        self.assertLessEqual(memory["kv_bytes"], 8 << 20)
+        self.assertEqual(memory["kv_bytes"], memory["num_blocks"] * memory["block_bytes"])
+        self.assertEqual(model["formats"][0]["backends"], ["cpu", "ref"])
+        text = e2e.run("doctor", self.model)
+        self.assertEqual(text.returncode, 0)
+        self.assertIn("kv cache", text.stdout.decode())
+        self.assertEqual(e2e.run("doctor", self.folder / "none.gguf").returncode, 1)
+
+    def test_bad_model_files_give_one_line_with_the_offset(self):
+        content = self.model.read_bytes()
+        cut = self.path("cut.gguf", content[:1000])
+        magic = self.path("magic.gguf", b"GGML" + content[4:])
+        for command in (["serve", cut, "--port", 0], ["model", "inspect", cut], ["doctor", cut],
+                        ["bench", "batch", cut]):
+            done = e2e.run(*command)
+            self.assertEqual(done.returncode, 1, command)
+            self.assertRegex(done.stderr.decode() + done.stdout.decode(), r"(byte|offset) ?\d+")
+        done = e2e.run("model", "inspect", magic)
+        self.assertEqual(done.returncode, 1)
+        self.assertTrue(one_line(done.stderr), done.stderr)
+        self.assertIn("magic.gguf", done.stderr.decode())
+
+    def test_a_missing_model_names_the_commands_that_fetch_one(self):
+        done = e2e.run("serve", "no-such-model")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("plumb model fetch smollm2-135m-instruct", done.stderr.decode())
+        env = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "empty")}
+        done = e2e.run("chat", "smollm2-135m-instruct", env=env)
+        self.assertEqual(done.returncode, 1)
+        self.assertTrue(one_line(done.stderr), done.stderr)
+        self.assertIn("plumb model fetch smollm2-135m-instruct", done.stderr.decode())
+
+    def test_a_taken_port_is_one_line_and_temporary(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            done = e2e.run("serve", self.model, "--port", port)
+        self.assertEqual(done.returncode, 75)
+        self.assertTrue(one_line(done.stderr), done.stderr)
+        self.assertIn(str(port), done.stderr.decode())
+
+    def test_an_unreadable_file_and_too_little_memory_are_one_line(self):
+        if os.geteuid() != 0:
+            secret = self.path("secret.gguf", self.model.read_bytes())
+            secret.chmod(0)
+            done = e2e.run("serve", secret)
+            self.assertEqual(done.returncode, 1)
+            self.assertTrue(one_line(done.stderr), done.stderr)
+        done = e2e.run("serve", self.model, "--port", 0, "--kv-cache-bytes", "4KiB")
+        self.assertEqual(done.returncode, 1)
+        self.assertTrue(one_line(done.stderr), done.stderr)
+        self.assertIn("kv-cache-bytes", done.stderr.decode())
+
+    def test_a_public_address_needs_a_private_key_file(self):
+        done = e2e.run("serve", self.model, "--host", "0.0.0.0")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--api-key-file", done.stderr.decode())
+        keys = self.path("keys", "sk-0123456789abcdef\n")
+        keys.chmod(0o644)
+        done = e2e.run("serve", self.model, "--api-key-file", keys)
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("sk-0123456789abcdef", done.stderr.decode())
+
+    def test_every_usage_error_is_listed(self):
+        done = e2e.run("bench", "batch", "--input-len", "0", "--batch", "many", "--block-size", "48")
+        self.assertEqual(done.returncode, 2)
+        errors = done.stderr.decode()
+        for part in ("--input-len", "--batch", "--block-size", "MODEL"):
+            self.assertIn(part, errors)
+        self.assertEqual(done.stdout, b"")
+        self.assertEqual(e2e.run().returncode, 2)
+        self.assertEqual(e2e.run("no-such-command").returncode, 2)
+        self.assertEqual(e2e.run("serve", self.model, "--no-such-flag").returncode, 2)
+        done = e2e.run("serve", self.model, "--op", "linear=fast", "--op", "nonsense=ref",
+                       "--backend", "meta")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(len(done.stderr.decode().splitlines()), 3, done.stderr)
+
+    def test_help_and_version_end_with_0_and_show_defaults(self):
+        self.assertRegex(e2e.run("--version").stdout.decode(), r"^plumb \d+\.\d+\.\d+ ")
+        for command in ([], ["serve"], ["model", "dummy"], ["doctor"]):
+            done = e2e.run(*command, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(done.stderr, b"")
+        self.assertIn("8000", e2e.run("serve", "--help").stdout.decode())
+
+    def test_completion_knows_commands_flags_and_choices(self):
+        script = e2e.run("completion", "bash")
+        self.assertEqual(script.returncode, 0)
+        if shutil.which("bash") is None:
+            self.skipTest("no bash")
+        path = self.path("complete.sh", script.stdout)
+
+        def complete(*words):
+            line = " ".join(f"'{w}'" for w in words)
+            code = (f". {path}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _plumb; "
+                    'printf "%s\\n" "${COMPREPLY[@]}"')
+            done = subprocess.run(["bash", "-c", code], capture_output=True, check=False)
+            self.assertEqual(done.stderr, b"")
+            return done.stdout.decode().split()
+
+        self.assertEqual(complete("plumb", "do"), ["doctor"])
+        self.assertNotIn("reference", complete("plumb", ""))
+        self.assertEqual(complete("plumb", "model", "in"), ["inspect"])
+        self.assertIn("--port", complete("plumb", "serve", "m.gguf", "--p"))
+        self.assertEqual(complete("plumb", "serve", "--kv-dtype", "f"), ["f16", "f32"])
+        self.assertEqual(complete("plumb", "model", "fetch", "smol"), ["smollm2-135m-instruct"])
+        for shell in ("zsh", "fish"):
+            self.assertIn(b"plumb", e2e.run("completion", shell).stdout)
+        self.assertEqual(e2e.run("completion", "tcsh").returncode, 2)
+
+    def test_check_op_compares_and_prints_json(self):
+        done = e2e.run("check", "op", "--op", "rms_norm", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        json.loads(done.stdout)
+        self.assertEqual(e2e.run("check", "op", "--op", "no_such_op").returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+
+#include <CLI/CLI.hpp>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "cli/completion.h"
+#include "cli/machine_facts.h"
+#include "cli/rfc3339.h"
+
+namespace plumb {
+namespace {
+
+TEST(Commands, defaults_break_no_rule_and_every_command_says_what_it_does) {
+  std::set<std::string> names;
+  for (const std::unique_ptr<Command>& command : all_commands()) {
+    CLI::App app;
+    command->declare(app);
+    EXPECT_TRUE(command->violations().empty()) << command->name();
+    EXPECT_FALSE(std::string(command->about()).empty()) << command->name();
+    EXPECT_TRUE(names.insert(command->name()).second) << command->name();
+    for (const CLI::Option* option : app.get_options()) {
+      EXPECT_FALSE(option->get_description().empty())
+          << command->name() << " " << option->get_name();
+    }
+  }
+  EXPECT_EQ(names.count("doctor"), 1U);
+}
+
+TEST(Commands, every_refused_value_is_kept_with_its_flag) {
+  for (const std::unique_ptr<Command>& command : all_commands()) {
+    if (std::string(command->name()) != "serve") {
+      continue;
+    }
+    CLI::App app;
+    command->declare(app);
+    app.parse("--port 70000 --heartbeat never --kv-dtype f8 --block-size 48 model");
+    std::string all;
+    for (const Status& violation : command->violations()) {
+      all += violation.message() + "\n";
+    }
+    for (const char* flag : {"--port", "--heartbeat", "--kv-dtype", "--block-size"}) {
+      EXPECT_NE(all.find(flag), std::string::npos) << flag << "\n" << all;
+    }
+  }
+}
+
+TEST(Rfc3339, times_with_offsets_are_the_same_moment) {
+  const auto noon = parse_rfc3339("2025-06-30T12:00:00Z");
+  ASSERT_TRUE(noon.has_value());
+  EXPECT_EQ(noon->time_since_epoch(), std::chrono::seconds(1751284800));
+  EXPECT_EQ(parse_rfc3339("2025-06-30t14:30:00.999+02:30"), noon);
+  EXPECT_EQ(parse_rfc3339("2025-06-30 09:00:00-03:00"), noon);
+  for (const char* bad :
+       {"", "2025-06-30", "2025-02-30T12:00:00Z", "2025-06-30T24:00:00Z", "2025-06-30T12:00:00",
+        "2025-06-30T12:00:00+2:00", "2025-6-30T12:00:00Z", "2025-06-30T12:00:00Zx"}) {
+    EXPECT_FALSE(parse_rfc3339(bad).has_value()) << bad;
+  }
+}
+
+TEST(MachineFacts, this_machine_has_a_processor_memory_and_libraries) {
+  const MachineFacts facts = read_machine_facts();
+  EXPECT_GE(facts.usable_cores, 1);
+  EXPECT_LE(facts.usable_cores, facts.online_cores);
+  EXPECT_GT(facts.memory_bytes, 0);
+  ASSERT_TRUE(facts.available_bytes.has_value());
+  EXPECT_LE(*facts.available_bytes, facts.memory_bytes);
+  EXPECT_GT(facts.max_open_files, 0);
+  EXPECT_EQ(facts.libc.substr(0, 6), "glibc ");
+}
+
+TEST(MachineFacts, a_machine_without_files_is_all_unknown) {
+  const MachineFacts facts = read_machine_facts("/nonexistent");
+  EXPECT_EQ(facts.cpu, "");
+  EXPECT_EQ(facts.memory_bytes, 0);
+  EXPECT_EQ(facts.transparent_huge_pages, "unknown");
+  EXPECT_TRUE(facts.libraries.empty());
+}
+
+TEST(Completion, quotes_do_not_break_a_script) {
+  CompletionNode root;
+  root.commands = {"go"};
+  root.command_abouts = {"don't stop"};
+  const std::string fish = completion_script("fish", {root});
+  EXPECT_NE(fish.find("'don'\\''t stop'"), std::string::npos) << fish;
+}
+
+}  // namespace
+}  // namespace plumb

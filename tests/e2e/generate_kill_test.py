@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`plumb generate` that is killed at random times loses nothing and repeats nothing."""
+
+import json
+import random
+import signal
+import subprocess
+import threading
+import unittest
+
+import plumb_e2e as e2e
+
+NUM_PROMPTS = 600
+MIN_KILLS = 10
+
+
+def plain_lines():
+    for i in range(NUM_PROMPTS):
+        if i % 50 == 49:
+            yield {"id": f"bad-{i}", "prompt": "x", "temperature": 9}
+        else:
+            yield {"id": f"p-{i}", "prompt": f"prompt number {i}", "max_tokens": 8,
+                   "temperature": 0, "ignore_eos": True}
+
+
+def text_of(record):
+    return record["response"]["choices"][0]["text"] if record["error"] is None else None
+
+
+class Generate(unittest.TestCase):
+    def setUp(self):
+        self.stack = e2e.folder()
+        self.folder = self.stack.__enter__()
+        self.model = e2e.dummy(self.folder)
+        self.input = self.folder / "in.jsonl"
+        self.input.write_text("".join(json.dumps(line) + "\n" for line in plain_lines()))
+
+    def tearDown(self):
+        self.stack.__exit__(None, None, None)
+
+    def command(self, output):
+        return [e2e.BINARY, "generate", str(self.model), "--input", str(self.input), "--output",
+                str(output), "--in-flight", "8", "--max-num-seqs", "8"]
+
+    def finish(self, output):
+        done = subprocess.run(self.command(output), capture_output=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        return done.stderr.decode()
+
+    @staticmethod
+    def records(output):
+        lines = output.read_bytes().split(b"\n") if output.exists() else [b""]
+        return [json.loads(line) for line in lines[:-1]]
+
+    def test_killed_at_random_it_ends_with_what_an_undisturbed_run_says(self):
+        whole = self.folder / "whole.jsonl"
+        self.finish(whole)
+        expected = {r["id"]: text_of(r) for r in self.records(whole)}
+        self.assertEqual(len(expected), NUM_PROMPTS)
+        self.assertEqual(sum(text is None for text in expected.values()), NUM_PROMPTS // 50)
+
+        chance = random.Random(20)
+        kills = in_work = torn = attempt = 0
+        while kills < MIN_KILLS or in_work < 3:
+            attempt += 1
+            self.assertLess(attempt, 60, "the run is never caught at work")
+            output = self.folder / f"killed-{attempt}.jsonl"
+            ended = False
+            while not ended:
+                before = len(self.records(output))
+                process = subprocess.Popen(self.command(output), stderr=subprocess.PIPE)
+                killer = threading.Timer(chance.uniform(0.02, 0.6), process.kill)
+                killer.start()
+                _, errors = process.communicate()
+                killer.cancel()
+                ended = process.returncode == 0
+                self.assertIn(process.returncode, (0, -signal.SIGKILL), errors.decode())
+                records = self.records(output)
+                ids = [r["id"] for r in records]
+                self.assertEqual(len(ids), len(set(ids)), "an id is repeated")
+                self.assertGreaterEqual(len(ids), before, "a record is lost")
+                if not ended:
+                    kills += 1
+                    in_work += 0 < len(ids) < NUM_PROMPTS
+                    torn += self.tear(output, chance, len(ids))
+            self.assertEqual({r["id"]: text_of(r) for r in self.records(output)}, expected)
+        print(f"{kills} kills, {in_work} of them with records in part, {torn} torn lines")
+        self.assertGreater(torn, 0)
+
+    def tear(self, output, chance, num_records):
+        """Cuts the last record as a crash of the machine would; returns 1 if it did."""
+        if num_records < 2 or chance.random() < 0.4:
+            return 0
+        content = output.read_bytes()
+        begin = content[:-1].rfind(b"\n") + 1
+        with output.open("r+b") as file:
+            file.truncate(chance.randrange(begin + 1, len(content)))
+        process = subprocess.run(self.command(output), capture_output=True, timeout=120,
+                                 check=False)
+        self.assertIn("dropped a torn last line", process.stderr.decode())
+        return 1
+
+    def test_an_interrupted_run_says_so_and_goes_on(self):
+        output = self.folder / "interrupted.jsonl"
+        process = subprocess.Popen(self.command(output), stderr=subprocess.PIPE)
+        e2e.wait_until(lambda: output.exists() and output.stat().st_size > 0, 60, "a record")
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        self.assertIn(process.returncode, (130, 0), errors.decode())
+        if process.returncode == 130:
+            self.assertIn("run the same command again to continue", errors.decode())
+        self.finish(output)
+        self.assertEqual(len(self.records(output)), NUM_PROMPTS)
+
+    def test_a_changed_input_and_a_foreign_output_are_refused(self):
+        output = self.folder / "out.jsonl"
+        self.finish(output)
+        size = output.stat().st_size
+        self.input.write_text(self.input.read_text() + '{"id":"new","prompt":"x"}\n')
+        done = subprocess.run(self.command(output), capture_output=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the input file has changed", done.stderr.decode())
+        self.assertEqual(output.stat().st_size, size)
+        foreign = self.folder / "thesis.txt"
+        foreign.write_text("mine\n")
+        done = subprocess.run(self.command(foreign), capture_output=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(foreign.read_text(), "mine\n")
+
+    def test_the_batch_format_answers_in_its_own_form(self):
+        body = {"model": "tiny", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4}
+        lines = [{"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": body},
+                 {"custom_id": "b", "method": "POST", "url": "/v1/completions",
+                  "body": {"prompt": "x", "max_tokens": 4}},
+                 {"custom_id": "c", "method": "POST", "url": "/v1/other", "body": {}}]
+        self.input.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"custom_id')
+        output = self.folder / "batch.jsonl"
+        self.assertIn("line 4 is cut off", self.finish(output))
+        records = {r["custom_id"]: r for r in self.records(output)}
+        self.assertEqual(sorted(records), ["a", "b", "c"])
+        self.assertEqual(records["a"]["response"]["status_code"], 200)
+        self.assertEqual(records["a"]["response"]["body"]["object"], "chat.completion")
+        self.assertEqual(records["b"]["response"]["body"]["object"], "text_completion")
+        self.assertEqual(records["c"]["response"]["status_code"], 400)
+
+
+if __name__ == "__main__":
+    unittest.main()

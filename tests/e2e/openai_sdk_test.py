@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The official openai client against a server with a tiny model."""
+
+import asyncio
+import unittest
+
+import plumb_e2e as e2e
+
+try:
+    import openai
+except ImportError:
+    e2e.skip("the openai package is not installed (scripts/venv)")
+
+CHAT = [{"role": "user", "content": "Hello"}]
+KEY = "sk-test-0123456789abcdef"
+
+
+class OpenAiClient(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = e2e.folder()
+        folder = cls.stack.__enter__()
+        model = e2e.dummy(folder)
+        keys = folder / "keys"
+        keys.write_text(KEY + "\n")
+        keys.chmod(0o600)
+        cls.server = e2e.Server(model, "--api-key-file", keys, "--served-model-name", "tiny",
+                                "--strict-fields", "--max-num-seqs", "8")
+        cls.base = cls.server.url + "/v1"
+        cls.client = openai.OpenAI(base_url=cls.base, api_key=KEY, max_retries=0,
+                                   _strict_response_validation=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.server.stop()
+        cls.stack.__exit__(None, None, None)
+
+    def chat(self, **fields):
+        return self.client.chat.completions.create(
+            **{"model": "tiny", "messages": CHAT, "max_tokens": 12, "temperature": 0, **fields})
+
+    def test_models_are_listed_and_found(self):
+        self.assertEqual([m.id for m in self.client.models.list()], ["tiny"])
+        self.assertEqual(self.client.models.retrieve("tiny").owned_by, "plumb")
+        with self.assertRaises(openai.NotFoundError) as caught:
+            self.client.models.retrieve("other")
+        self.assertEqual(caught.exception.code, "model_not_found")
+
+    def test_a_stream_says_the_same_as_the_whole_answer(self):
+        whole = self.chat()
+        chunks = list(self.chat(stream=True, stream_options={"include_usage": True}))
+        text = "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
+        self.assertEqual(text, whole.choices[0].message.content)
+        self.assertEqual(chunks[0].choices[0].delta.role, "assistant")
+        self.assertEqual([c for c in chunks if c.choices][-1].choices[0].finish_reason,
+                         whole.choices[0].finish_reason)
+        self.assertEqual(len({c.id for c in chunks}), 1)
+        self.assertEqual(chunks[-1].choices, [])
+        self.assertEqual(chunks[-1].usage.total_tokens, whole.usage.total_tokens)
+        self.assertEqual(chunks[-1].usage.completion_tokens, whole.usage.completion_tokens)
+
+    def test_the_accumulator_gives_the_whole_answer(self):
+        whole = self.chat(extra_body={"ignore_eos": True, "stop": None}, max_tokens=3)
+        self.assertEqual(whole.choices[0].finish_reason, "length")
+        with self.client.chat.completions.stream(model="tiny", messages=CHAT, max_tokens=3,
+                                                 temperature=0) as stream:
+            for _ in stream:
+                pass
+            snapshot = stream.current_completion_snapshot
+        self.assertEqual(snapshot.choices[0].message.content, whole.choices[0].message.content)
+        self.assertEqual(snapshot.choices[0].message.role, "assistant")
+
+    def test_several_choices_count_the_prompt_once(self):
+        one = self.chat(temperature=1, seed=7, extra_body={"ignore_eos": True})
+        four = self.chat(temperature=1, seed=7, n=4, extra_body={"ignore_eos": True})
+        self.assertEqual([c.index for c in four.choices], [0, 1, 2, 3])
+        self.assertEqual(four.usage.prompt_tokens, one.usage.prompt_tokens)
+        self.assertEqual(four.usage.completion_tokens, 48)
+        self.assertEqual(four.choices[0].message.content, one.choices[0].message.content)
+        self.assertGreater(len({c.message.content for c in four.choices}), 1)
+        streamed = ["", "", "", ""]
+        for chunk in self.chat(temperature=1, seed=7, n=4, stream=True,
+                               extra_body={"ignore_eos": True}):
+            for choice in chunk.choices:
+                streamed[choice.index] += choice.delta.content or ""
+        self.assertEqual(streamed, [c.message.content for c in four.choices])
+
+    def test_a_seed_repeats_and_another_differs(self):
+        first = self.chat(temperature=1, seed=1, max_tokens=24)
+        again = self.chat(temperature=1, seed=1, max_tokens=24)
+        other = self.chat(temperature=1, seed=2, max_tokens=24)
+        self.assertEqual(first.choices[0].message.content, again.choices[0].message.content)
+        self.assertNotEqual(first.choices[0].message.content, other.choices[0].message.content)
+
+    def test_logprobs_belong_to_the_tokens_of_the_text(self):
+        answer = self.chat(logprobs=True, top_logprobs=3, extra_body={"ignore_eos": True})
+        content = answer.choices[0].logprobs.content
+        self.assertEqual(len(content), answer.usage.completion_tokens)
+        spelled = b"".join(bytes(t.bytes) for t in content).decode(errors="replace")
+        self.assertEqual(spelled, answer.choices[0].message.content)
+        for token in content:
+            self.assertEqual(len(token.top_logprobs), 3)
+            self.assertAlmostEqual(token.top_logprobs[0].logprob, token.logprob, places=5)
+            self.assertLessEqual(token.logprob, 0)
+
+    def test_a_stop_string_ends_before_itself(self):
+        whole = self.chat(max_tokens=24, extra_body={"ignore_eos": True}).choices[0].message.content
+        stop = whole[5:7]
+        cut = self.chat(max_tokens=24, stop=[stop], extra_body={"ignore_eos": True})
+        self.assertEqual(cut.choices[0].message.content, whole[:whole.index(stop)])
+        self.assertEqual(cut.choices[0].finish_reason, "stop")
+
+    def test_completions_echo_and_logprobs(self):
+        answer = self.client.completions.create(model="tiny", prompt="A", echo=True, logprobs=1,
+                                                max_tokens=0)
+        self.assertEqual(answer.choices[0].text, "A")
+        self.assertEqual(answer.choices[0].finish_reason, "length")
+        self.assertEqual(answer.usage.completion_tokens, 0)
+        self.assertIsNone(answer.choices[0].logprobs.token_logprobs[0])
+        both = self.client.completions.create(model="tiny", prompt=["A", "B"], max_tokens=4, n=2)
+        self.assertEqual([c.index for c in both.choices], [0, 1, 2, 3])
+
+    def test_errors_have_the_types_of_the_client(self):
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.chat(temperature=3)
+        self.assertEqual(caught.exception.param, "temperature")
+        self.assertEqual(caught.exception.code, "invalid_value")
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.chat(stream=True, n=0)
+        self.assertEqual(caught.exception.param, "n")
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.chat(extra_body={"no_such_field": 1})
+        self.assertEqual(caught.exception.code, "unknown_parameter")
+        with self.assertRaises(openai.NotFoundError):
+            self.chat(model="other")
+        stranger = openai.OpenAI(base_url=self.base, api_key="sk-wrong-0123456789abcdef",
+                                 max_retries=0)
+        with stranger, self.assertRaises(openai.AuthenticationError) as caught:
+            stranger.models.list()
+        self.assertEqual(caught.exception.code, "invalid_api_key")
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.chat(max_tokens=1 << 20)
+        self.assertRegex(str(caught.exception), r"maximum context length is \d+ tokens")
+
+    def test_a_client_that_leaves_a_stream_frees_its_place(self):
+        stream = self.chat(stream=True, max_tokens=1500, extra_body={"ignore_eos": True})
+        for _, chunk in zip(range(5), stream):
+            self.assertIsNotNone(chunk)
+        stream.close()
+        e2e.wait_until(lambda: self.server.request(
+            "GET", "/metrics")[2].decode().find("plumb_requests_running 0") > 0, 20,
+                       "no request runs")
+
+    def test_the_async_client_runs_many_at_a_time(self):
+        async def one(client, index, stream):
+            answer = await client.chat.completions.create(
+                model="tiny", messages=CHAT, temperature=1, seed=index, max_tokens=8,
+                stream=stream)
+            if not stream:
+                return answer.choices[0].message.content
+            return "".join([c.choices[0].delta.content or "" async for c in answer if c.choices])
+
+        async def many():
+            async with openai.AsyncOpenAI(base_url=self.base, api_key=KEY) as client:
+                calls = [one(client, i % 8, i >= 8) for i in range(16)]
+                return await asyncio.gather(*calls)
+
+        texts = asyncio.run(many())
+        self.assertEqual(texts[:8], texts[8:])
+
+    def test_async_cancellation_frees_the_place(self):
+        async def leave():
+            async with openai.AsyncOpenAI(base_url=self.base, api_key=KEY,
+                                          max_retries=0) as client:
+                call = asyncio.ensure_future(client.chat.completions.create(
+                    model="tiny", messages=CHAT, max_tokens=1500,
+                    extra_body={"ignore_eos": True}))
+                await asyncio.sleep(0.2)
+                call.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await call
+
+        asyncio.run(leave())
+        e2e.wait_until(lambda: self.server.request(
+            "GET", "/metrics")[2].decode().find("plumb_requests_running 0") > 0, 20,
+                       "no request runs")
+
+
+if __name__ == "__main__":
+    unittest.main()
