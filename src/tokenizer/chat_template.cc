@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "tokenizer/jinja_ast.h"
 #include "tokenizer/jinja_text.h"
 
@@ -60,7 +61,7 @@ Result<std::string> join_parts(const JsonArray& parts) {
     } else if (text == nullptr || !text->is_string()) {
       const bool named = type != nullptr && type->is_string();
       return bad_message("content part " + std::to_string(i) + " of type '" +
-                         (named ? type->as_string().substr(0, 40) : "?") +
+                         (named ? to_valid_utf8(type->as_string().substr(0, 40)) : "?") +
                          "' is not supported by this model's chat template: send text");
     }
     out += i > 0 ? "\n" : "";

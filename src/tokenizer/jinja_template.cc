@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "tokenizer/jinja_ast.h"
 #include "tokenizer/jinja_interpreter.h"
 #include "tokenizer/jinja_json.h"
@@ -30,11 +31,19 @@ std::vector<TextSegment> segments_of(const jinja::StrBuf& text) {
   return out;
 }
 
+// Messages quote pieces of templates and values, which may have been cut within a character.
+Status with_valid_text(const Status& status) {
+  return {status.code(), to_valid_utf8(status.message())};
+}
+
 }  // namespace
 
 Result<JinjaTemplate> JinjaTemplate::parse(std::string_view source) {
-  PLUMB_ASSIGN(std::unique_ptr<jinja::Program> program, jinja::parse_program(source));
-  return JinjaTemplate(std::shared_ptr<const jinja::Program>(std::move(program)));
+  Result<std::unique_ptr<jinja::Program>> program = jinja::parse_program(source);
+  if (!program.ok()) {
+    return with_valid_text(program.status());
+  }
+  return JinjaTemplate(std::shared_ptr<const jinja::Program>(std::move(program).value()));
 }
 
 Result<Rendering> JinjaTemplate::render(const JsonObject& variables,
@@ -57,7 +66,10 @@ Result<Rendering> JinjaTemplate::render(const JsonObject& variables,
   }
   jinja::Interpreter interpreter(*program_, heap, {options.max_output_bytes, options.max_depth},
                                  options.now);
-  PLUMB_RETURN_IF_ERROR(interpreter.run(std::move(values)));
+  const Status status = interpreter.run(std::move(values));
+  if (!status.ok()) {
+    return with_valid_text(status);
+  }
   Rendering out;
   out.text = interpreter.output().buffer().own;
   out.segments = segments_of(interpreter.output().buffer());

@@ -55,6 +55,11 @@ TEST(JinjaTemplate, raise_exception_gives_exactly_its_text) {
   EXPECT_EQ(rendered.status(), Status(Code::kInvalidArgument, "Roles must alternate!"));
 }
 
+TEST(JinjaTemplate, errors_are_valid_utf8) {
+  EXPECT_EQ(text("{{ '%\u00e9' % 1 }}"), "error: unsupported format character '\xEF\xBF\xBD'");
+  EXPECT_EQ(JinjaTemplate::parse("\xC3").status().message(), "template is not valid UTF-8");
+}
+
 TEST(JinjaTemplate, undefined_values_are_named_in_errors) {
   EXPECT_EQ(text("{{ a.b }}"), "error: 'a' is undefined");
   EXPECT_EQ(text("{{ m.b.c }}", {{"m", JsonObject{}}}),
@@ -125,7 +130,13 @@ TEST(JinjaTemplate, trusted_variables_and_roles_are_template_text) {
 }
 
 TEST(JinjaTemplate, work_memory_depth_and_output_are_bounded) {
-  const auto code = [](std::string_view source) { return render(source).status().code(); };
+  RenderOptions options;
+  options.max_steps = 300'000;
+  options.max_memory_bytes = 64 << 20;
+  options.max_output_bytes = 1 << 20;
+  const auto code = [&options](std::string_view source) {
+    return render(source, {}, options).status().code();
+  };
   EXPECT_EQ(code("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"),
             Code::kResourceExhausted);
   EXPECT_EQ(code("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"), Code::kResourceExhausted);
