@@ -6,6 +6,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   list(APPEND PLUMB_WARNINGS -Wthread-safety)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 sees uninitialised members in moved std::variants (GCC bug 105562); the sanitizers look instead.
+  # g++ 12 sees uninitialised members in moved std::variants; the sanitizers look instead.
   list(APPEND PLUMB_WARNINGS -Wno-maybe-uninitialized)
 endif()
