@@ -180,7 +180,7 @@ def main():
         model = e2e.dummy(folder)
         env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:exitcode=99"}
         with e2e.Server(model, "--max-num-seqs", 16, "--max-queued-requests", 512,
-                        "--kv-cache-bytes", "2MiB", env=env) as server:
+                        "--kv-cache-bytes", "512KiB", "--min-context", 256, env=env) as server:
             start = time.monotonic()
             warm = load(server, max(options.requests // 10, 100), options.connections, options.seed)
             check_idle(server)
