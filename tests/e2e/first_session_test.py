@@ -61,7 +61,7 @@ class Terminal:
 
 class FirstSession(unittest.TestCase):
     def test_chat_on_a_terminal(self):
-        terminal = Terminal("chat", MODEL, "--temperature", "0")
+        terminal = Terminal("chat", MODEL, "--temperature", "0", "--max-tokens", "100")
         terminal.read_until(r"/help lists the commands\.\n> ")
         terminal.send("/stats\n")
         self.assertIn("No answer yet", terminal.read_until(r"\n> "))
@@ -139,7 +139,7 @@ class FirstSession(unittest.TestCase):
             prompts.write_text("".join(json.dumps({
                 "id": f"q{i}", "max_tokens": 12, "temperature": 0,
                 "messages": [{"role": "user", "content": f"What is {i} plus {i}?"}]}) + "\n"
-                                       for i in range(24)))
+                                       for i in range(10)))
             output = folder / "answers.jsonl"
             command = [e2e.BINARY, "generate", MODEL, "--input", str(prompts), "--output",
                        str(output), "--in-flight", "4"]
@@ -158,7 +158,7 @@ class FirstSession(unittest.TestCase):
             content = output.read_bytes()
             self.assertTrue(content.startswith(kept))
             ids = [json.loads(line)["id"] for line in content.splitlines()]
-            self.assertEqual(sorted(ids), sorted(f"q{i}" for i in range(24)))
+            self.assertEqual(sorted(ids), sorted(f"q{i}" for i in range(10)))
 
 
 if __name__ == "__main__":

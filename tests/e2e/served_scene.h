@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/metrics.h"
+#include "base/options.h"
 #include "checkpoint/synthesize.h"
 #include "cli/serving.h"
 #include "net/http_client.h"
