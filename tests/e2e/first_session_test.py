@@ -17,6 +17,8 @@ import unittest
 import plumb_e2e as e2e
 
 MODEL = "smollm2-135m-instruct"
+QUESTION = "Name three fruits."
+ANSWER = "Bananas"
 ANSWER_SECONDS = 120
 
 
@@ -59,20 +61,19 @@ class Terminal:
 
 class FirstSession(unittest.TestCase):
     def test_chat_on_a_terminal(self):
-        terminal = Terminal("chat", MODEL, "--temperature", "0")
+        terminal = Terminal("chat", MODEL, "--temperature", "0", "--max-tokens", "100")
         terminal.read_until(r"/help lists the commands\.\n> ")
         terminal.send("/stats\n")
         self.assertIn("No answer yet", terminal.read_until(r"\n> "))
 
-        terminal.send("What is the capital of France?\n")
-        first = terminal.read_until(r"\n> ")
-        self.assertIn("Paris", first)
+        terminal.send(QUESTION + "\n")
+        self.assertIn(ANSWER, terminal.read_until(r"\n> "))
         terminal.send("/stats\n")
         self.assertRegex(terminal.read_until(r"\n> "),
                          r"prompt \d+ tokens .*answer \d+ tokens, \d+\.\d tokens/s")
 
         terminal.send("Write a long story about a dragon and a princess.\n")
-        terminal.read_until(r"\n\S+ \S+ \S+")
+        terminal.read_until(r"princess\.\n\S+ \S+ \S+ ")
         terminal.send("\x03")
         terminal.read_until(r"\[stopped\]\n> ")
 
@@ -117,10 +118,10 @@ class FirstSession(unittest.TestCase):
         except ImportError:
             return
         with openai.OpenAI(base_url=server.url + "/v1", api_key="any") as client:
-            question = [{"role": "user", "content": "What is the capital of France?"}]
+            question = [{"role": "user", "content": QUESTION}]
             whole = client.chat.completions.create(model=MODEL, messages=question, temperature=0,
                                                    max_tokens=20)
-            self.assertIn("Paris", whole.choices[0].message.content)
+            self.assertIn(ANSWER, whole.choices[0].message.content)
             stream = client.chat.completions.create(model=MODEL, messages=question, temperature=0,
                                                     max_tokens=20, stream=True)
             text = "".join(c.choices[0].delta.content or "" for c in stream)
@@ -128,9 +129,9 @@ class FirstSession(unittest.TestCase):
 
     def chat_with_the_server(self, server):
         done = e2e.run("chat", server.url, "--temperature", "0", "--max-tokens", "20",
-                       stdin=b"What is the capital of France?\n")
+                       stdin=QUESTION.encode() + b"\n")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(b"Paris", done.stdout)
+        self.assertIn(ANSWER, done.stdout.decode())
 
     def test_a_file_of_prompts_survives_kill_9(self):
         with e2e.folder() as folder:
@@ -138,7 +139,7 @@ class FirstSession(unittest.TestCase):
             prompts.write_text("".join(json.dumps({
                 "id": f"q{i}", "max_tokens": 12, "temperature": 0,
                 "messages": [{"role": "user", "content": f"What is {i} plus {i}?"}]}) + "\n"
-                                       for i in range(24)))
+                                       for i in range(10)))
             output = folder / "answers.jsonl"
             command = [e2e.BINARY, "generate", MODEL, "--input", str(prompts), "--output",
                        str(output), "--in-flight", "4"]
@@ -157,7 +158,7 @@ class FirstSession(unittest.TestCase):
             content = output.read_bytes()
             self.assertTrue(content.startswith(kept))
             ids = [json.loads(line)["id"] for line in content.splitlines()]
-            self.assertEqual(sorted(ids), sorted(f"q{i}" for i in range(24)))
+            self.assertEqual(sorted(ids), sorted(f"q{i}" for i in range(10)))
 
 
 if __name__ == "__main__":

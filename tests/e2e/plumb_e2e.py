@@ -93,6 +93,7 @@ class Server:
             self.process.kill()
             raise
         self.reader.join(10)
+        self.process.stderr.close()
         if check:
             assert code == 0, f"exit code {code}: {self.log()}"
 

@@ -180,7 +180,8 @@ def main():
         model = e2e.dummy(folder)
         env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:exitcode=99"}
         with e2e.Server(model, "--max-num-seqs", 16, "--max-queued-requests", 512,
-                        "--kv-cache-bytes", "2MiB", env=env) as server:
+                        "--kv-cache-bytes", "512KiB", "--min-context", 256,
+                        "--kv-conservativeness", 0.1, env=env) as server:
             start = time.monotonic()
             warm = load(server, max(options.requests // 10, 100), options.connections, options.seed)
             check_idle(server)
@@ -196,6 +197,7 @@ def main():
         assert "error" not in log and "check failed" not in log, server.log()[-4000:]
         assert sum(results.values()) == options.requests, results
         assert results["left"] > 0 and results[200] > 0 and facts["plumb_aborted"] > 0, results
+        assert facts["plumb_preemptions"] > 0 and facts["plumb_prefix_hits"] > 0, facts
         print(f"{sum(warm.values())} + {options.requests} requests over {options.connections} "
               f"connections in {seconds:.0f} s: {dict(results)}, {facts}, "
               f"resident {before} -> {after} MiB")
