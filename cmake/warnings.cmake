@@ -5,7 +5,3 @@ set(PLUMB_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-f
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   list(APPEND PLUMB_WARNINGS -Wthread-safety)
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 sees uninitialised members in moved std::variants; the sanitizers look instead.
-  list(APPEND PLUMB_WARNINGS -Wno-maybe-uninitialized)
-endif()

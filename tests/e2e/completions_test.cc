@@ -97,7 +97,7 @@ TEST(Completions, echoed_prompt_logprobs_equal_those_of_generating_it) {
       completion("[70,71,72]", "\"max_tokens\":6,\"return_token_ids\":true," + logprobs));
   const Json echoed = scene.post(
       kCompletions, completion("[70,71,72]", "\"max_tokens\":6,\"echo\":true," + logprobs));
-  const JsonArray& later = at(generated, {"choices", 0, "logprobs", "token_logprobs"}).as_array();
+  const JsonArray later = at(generated, {"choices", 0, "logprobs", "token_logprobs"}).as_array();
   const JsonArray whole = at(echoed, {"choices", 0, "logprobs", "token_logprobs"}).as_array();
   ASSERT_EQ(later.size(), 6U);
   ASSERT_EQ(whole.size(), 9U);
@@ -134,7 +134,8 @@ TEST(Completions, best_of_returns_the_likeliest_and_counts_all) {
   std::vector<std::pair<double, std::string>> ranked;
   for (int i = 0; i < 5; ++i) {
     double sum = 0;
-    for (const Json& value : at(all, {"choices", i, "logprobs", "token_logprobs"}).as_array()) {
+    const Json logprobs = at(all, {"choices", i, "logprobs", "token_logprobs"});
+    for (const Json& value : logprobs.as_array()) {
       sum += value.as_double();
     }
     ranked.emplace_back(-sum, text_of(all, i));
@@ -209,7 +210,7 @@ TEST(Completions, a_prompt_seen_before_is_reported_as_cached) {
       0);
   EXPECT_GT(
       int_at(scene.post(kCompletions, body), {"usage", "prompt_tokens_details", "cached_tokens"}),
-      200);
+      100);
   const std::string salted =
       completion("\"" + std::string(300, 'a') + "\"", R"("max_tokens":1,"cache_salt":"mine")");
   EXPECT_EQ(
