@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/chat_model.h"
 
+#include <stop_token>
 #include <utility>
 
 #include "api/chat_request.h"
@@ -8,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "net/http_client.h"
 #include "net/sse.h"
 #include "net/tcp_transport.h"
@@ -36,6 +38,7 @@ class LocalAnswer final : public GenerationListener {
           const Status pushed = events.push(std::move(task), Clock::TimePoint::max());
           PLUMB_CHECK(pushed.ok() || pushed.code() == Code::kUnavailable, pushed.message());
         });
+    stats_.usage.prompt_tokens = static_cast<std::int64_t>(choices.front().request.prompt.size());
     PLUMB_RETURN_IF_ERROR(generation->start(std::move(choices)));
     while (!is_done_) {
       Task task;
@@ -114,6 +117,29 @@ class LocalChatModel final : public ChatModel {
   std::unique_ptr<Serving> serving_;
 };
 
+// Passes a stop flag on while a request waits for its server.
+class StopWatch {
+ public:
+  StopWatch(const std::atomic<bool>& stop, std::stop_source& cancel)
+      : thread_("chat-stop", [this, &stop, &cancel] {
+          bool item = false;
+          while (ended_.pop(&item, system_clock().now() + kStopPoll) == Pop::kTimeout) {
+            if (stop.load()) {
+              cancel.request_stop();
+            }
+          }
+        }) {}
+
+  ~StopWatch() { ended_.close(); }
+
+  StopWatch(const StopWatch&) = delete;
+  StopWatch& operator=(const StopWatch&) = delete;
+
+ private:
+  BoundedQueue<bool> ended_{1};
+  Thread thread_;
+};
+
 class RemoteChatModel final : public ChatModel {
  public:
   RemoteChatModel(std::string base, std::string key, std::unique_ptr<IoContext> loop)
@@ -139,9 +165,11 @@ class RemoteChatModel final : public ChatModel {
       request.headers.add("authorization", "Bearer " + key_);
     }
     request.body = to_text(body);
+    std::stop_source cancel;
+    request.stop = cancel.get_token();
+    const StopWatch watch(stop, cancel);
     ChatStats stats;
     SseParser parser;
-    Status failure;
     const Clock::TimePoint start = system_clock().now();
     const Result<HttpResponse> response =
         client_.stream_blocking(std::move(request), [&](std::string_view bytes) -> Status {

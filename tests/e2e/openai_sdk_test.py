@@ -176,7 +176,7 @@ class OpenAiClient(unittest.TestCase):
             async with openai.AsyncOpenAI(base_url=self.base, api_key=KEY,
                                           max_retries=0) as client:
                 call = asyncio.ensure_future(client.chat.completions.create(
-                    model="tiny", messages=CHAT, max_tokens=1500, n=64,
+                    model="tiny", messages=CHAT, max_tokens=1500, n=24,
                     extra_body={"ignore_eos": True}))
                 await asyncio.sleep(0.2)
                 call.cancel()

@@ -142,6 +142,11 @@ inline std::string text_at(const Json& json, const std::vector<Json>& path) {
   return value.is_string() ? value.as_string() : to_text(value);
 }
 
+inline JsonArray array_at(const Json& json, const std::vector<Json>& path) {
+  const Json value = at(json, path);
+  return value.is_array() ? value.as_array() : JsonArray();
+}
+
 inline std::int64_t int_at(const Json& json, const std::vector<Json>& path) {
   std::int64_t value = -1;
   at(json, path).to_int64(&value);

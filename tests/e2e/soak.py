@@ -49,7 +49,7 @@ class Client(threading.Thread):
 
     def body(self):
         chance = self.chance
-        fields = {"max_tokens": chance.randint(1, 48), "temperature": chance.choice([0, 1]),
+        fields = {"max_tokens": chance.randint(1, 120), "temperature": chance.choice([0, 1]),
                   "seed": chance.randint(0, 1 << 30), "stream": chance.random() < 0.6}
         if chance.random() < 0.1:
             fields["n"] = chance.randint(2, 4)
@@ -180,8 +180,8 @@ def main():
         model = e2e.dummy(folder)
         env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:exitcode=99"}
         with e2e.Server(model, "--max-num-seqs", 16, "--max-queued-requests", 512,
-                        "--kv-cache-bytes", "512KiB", "--min-context", 256,
-                        "--kv-conservativeness", 0.1, env=env) as server:
+                        "--kv-cache-bytes", "384KiB", "--min-context", 256,
+                        "--kv-conservativeness", 0, env=env) as server:
             start = time.monotonic()
             warm = load(server, max(options.requests // 10, 100), options.connections, options.seed)
             check_idle(server)
