@@ -205,6 +205,8 @@ Result<ModelConfig> config_from_hf(const Json& config_json) {
   config.rms_norm_eps = fields.number_or("rms_norm_eps", 1e-6);
   config.attention_scale =
       config.head_dim > 0 ? 1.0 / std::sqrt(static_cast<double>(config.head_dim)) : 0.0;
+  const Json* tied = fields.present("tie_word_embeddings");
+  config.needs_output_matrix = tied != nullptr && tied->is_bool() && !tied->as_bool();
   PLUMB_RETURN_IF_ERROR(fields.status());
   PLUMB_RETURN_IF_ERROR(read_rope(fields, &config));
   PLUMB_RETURN_IF_ERROR(read_windows(fields, &config));

@@ -51,6 +51,7 @@ struct ModelConfig {
   double attention_scale = 0.0;  ///< multiplies q.k
   double embedding_scale = 1.0;
   Activation activation = Activation::kSilu;
+  bool needs_output_matrix = false;  ///< the header says that output is not tied to embedding
   RopeConfig rope;
   RopeConfig local_rope;              ///< of window layers (Gemma 3)
   std::int64_t sliding_window = 0;    ///< keys seen by window layers; 0 = none

@@ -89,12 +89,29 @@ Weight WeightLoader::pack(const TensorRecord& record, std::int64_t rows, std::in
     complain("tensor '" + record.name + "': " + weight.status().message());
     return {};
   }
+  if (weight.value().is_mapped() && !share.value().is_view()) {
+    weight = owned(weight.value());  // it refers to the share's copy, which ends here
+    if (!weight.ok()) {
+      complain("tensor '" + record.name + "': " + weight.status().message());
+      return {};
+    }
+  }
   if (!weight.value().is_mapped()) {
     checkpoint_.release_pages(record.name);
   }
   num_parameters_ += rows * cols;
   weight_bytes_ += static_cast<std::int64_t>(weight.value().bytes().size());
   return std::move(weight).value();
+}
+
+Result<Weight> WeightLoader::owned(const Weight& mapped) {
+  const auto num_bytes = static_cast<std::int64_t>(mapped.bytes().size());
+  PLUMB_ASSIGN(Buffer buffer, backend_.allocator().allocate(num_bytes));
+  const std::unique_ptr<Stream> stream = backend_.new_stream();
+  if (buffer.address() != nullptr) {
+    backend_.copy(buffer.address(), mapped.bytes().data(), num_bytes, *stream);
+  }
+  return Weight(mapped.dtype(), mapped.rows(), mapped.cols(), mapped.layout(), std::move(buffer));
 }
 
 bool WeightLoader::check_dims(const TensorRecord& record,

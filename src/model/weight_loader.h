@@ -68,6 +68,7 @@ class WeightLoader {
  private:
   const std::string& pick(const TensorName& name) const;
   Weight pack(const TensorRecord& record, std::int64_t rows, std::int64_t cols, ShardKind kind);
+  Result<Weight> owned(const Weight& mapped);
   std::vector<float> values_of(const TensorRecord& record, std::int64_t n);
   Parameter load_vector(const TensorRecord& record, std::int64_t n, ShardKind kind, double offset);
   const TensorRecord* take(const TensorName& name, bool required);

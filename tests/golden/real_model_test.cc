@@ -55,11 +55,11 @@ TEST_P(RealModel, greedy_ids_are_those_of_the_independent_forward) {
     SCOPED_TRACE(backend);
     Loaded loaded;
     ASSERT_TRUE(loaded.load(backend, path, DType::kF16));
-    for (const Json& prompt : golden["prompts"].as_array()) {
-      for (const std::int64_t chunk : {512, 1}) {
-        expect_greedy(loaded, prompt, chunk);
-      }
+    const JsonArray& prompts = golden["prompts"].as_array();
+    for (const Json& prompt : prompts) {
+      expect_greedy(loaded, prompt, 512);
     }
+    expect_greedy(loaded, prompts.front(), 1);
   }
 }
 
