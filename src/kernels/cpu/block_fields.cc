@@ -45,8 +45,9 @@ void read_scales_and_mins(Bytes s, BlockFields* f) {
   for (int i = 0; i < 4; ++i) {
     f->scales[i] = s[i] & 63U;
     f->mins[i] = s[i + 4] & 63U;
-    f->scales[i + 4] = byte_of((s[i + 8] & 15U) | (s[i] >> 6U) << 4U);
-    f->mins[i + 4] = byte_of((s[i + 8] >> 4U) | (s[i + 4] >> 6U) << 4U);
+    f->scales[i + 4] = byte_of((s[i + 8] & 15U) | static_cast<unsigned>(s[i] >> 6U) << 4U);
+    f->mins[i + 4] = byte_of(static_cast<unsigned>(s[i + 8] >> 4U) |
+                             static_cast<unsigned>(s[i + 4] >> 6U) << 4U);
   }
 }
 

@@ -97,8 +97,7 @@ Result<Weight> CpuBackend::pack(const RawMatrix& raw) {
 }  // namespace
 
 Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuBackendOptions& options) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-      !__builtin_cpu_supports("f16c")) {
+  if (!cpu::has_avx2()) {
     return Status{Code::kUnsupported, "this processor lacks AVX2, FMA or F16C"};
   }
   const bool has_wide = cpu::has_avx512();

@@ -106,7 +106,7 @@ inline constexpr PanelFormat kPanelIQ4_XS{
 inline constexpr PanelFormat kPanelMXFP4{
     .offset_log2 = 4, .scale = ScaleKind::kExponent, .map = CodeMap::kFp4};
 
-/// Byte offsets inside a record of R rows. Evaluated at compile time only, so that no symbol is
+/// Byte offsets inside a record of R rows. Used in constant expressions only, so that no symbol is
 /// left behind by a file of wider instructions.
 struct PanelRecord {
   int min_half = 0;    ///< m or dmin
@@ -117,7 +117,7 @@ struct PanelRecord {
   int low_bytes = 0;   ///< the low plane's share of code_bytes
   int bytes = 0;       ///< of the record
 
-  consteval PanelRecord(const PanelFormat& f, int rows) {
+  constexpr PanelRecord(const PanelFormat& f, int rows) {
     const bool has_groups = f.scale != ScaleKind::kHalf && f.scale != ScaleKind::kExponent;
     const int group_bytes = f.unit / f.group * rows;
     min_half = f.scale == ScaleKind::kExponent ? rows : 2 * rows;

@@ -18,7 +18,7 @@ struct PanelShape {
   PanelRecord record;
   int rows = 0;
 
-  consteval PanelShape(const PanelFormat& f, int r) : format(f), record(f, r), rows(r) {}
+  constexpr PanelShape(const PanelFormat& f, int r) : format(f), record(f, r), rows(r) {}
 };
 
 template <int R>

@@ -155,7 +155,6 @@ inline void store_panel(const PanelProduct& a, std::int64_t p, std::int64_t row,
 
 template <PanelFormat f, int T>
 inline void tile_product(const PanelProduct& a, std::int64_t p, std::int64_t row) {
-  constexpr PanelRecord kRecord(f, kLanes);
   const std::int64_t num_blocks = a.k / 32;
   const unsigned char* x = a.x_tiles + row * num_blocks * cpu::kXBlockBytes;
   F sum[T];
