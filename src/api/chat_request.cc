@@ -35,6 +35,18 @@ void check_parts(FieldReader& fields, const JsonArray& parts, const std::string&
   }
 }
 
+void check_calls(FieldReader& fields, const JsonArray& calls, const std::string& path) {
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const std::string at = path + "[" + std::to_string(i) + "]";
+    const Json* function = calls[i].find("function");
+    const Json* name = function == nullptr ? nullptr : function->find("name");
+    if (name == nullptr || !name->is_string()) {
+      fields.fail(ApiError::wrong_type(at, "an object with function.name"));
+      return;
+    }
+  }
+}
+
 void check_message(FieldReader& fields, const Json& item, const std::string& path) {
   if (!item.is_object()) {
     fields.fail(ApiError::wrong_type(path, "an object"));
@@ -48,6 +60,9 @@ void check_message(FieldReader& fields, const Json& item, const std::string& pat
   }
   const Json* content = message.find("content");
   const JsonArray* calls = message.array("tool_calls", 512);
+  if (calls != nullptr) {
+    check_calls(message, *calls, path + ".tool_calls");
+  }
   if (content != nullptr && content->is_array()) {
     check_parts(message, content->as_array(), path + ".content");
   } else if (content != nullptr && !content->is_string()) {
@@ -163,6 +178,11 @@ std::variant<ChatRequest, ApiError> read_chat_request(const Json& body,
   read_max_tokens(fields, &request.generation.sampling);
   read_logprobs(fields, limits, &request.generation.sampling);
   read_tools(fields, &request);
+  for (const char* name : {"conversation", "prompt", "documents"}) {
+    if (fields.has(name)) {
+      fields.fail(ApiError::unsupported(fields.path(name), "this server does not offer it"));
+    }
+  }
   read_template_fields(fields, &request);
   if (!fields.ok()) {
     return *fields.error();

@@ -126,6 +126,11 @@ std::variant<CompletionRequest, ApiError> read_completion_request(const Json& bo
   request.echo = fields.boolean("echo").value_or(false);
   request.add_special_tokens = fields.boolean("add_special_tokens").value_or(true);
   read_lengths(fields, &request, limits);
+  for (const char* name : {"tools", "tool_choice", "functions", "function_call", "messages"}) {
+    if (fields.has(name)) {
+      fields.fail(ApiError::unsupported(fields.path(name), "use /v1/chat/completions"));
+    }
+  }
   if (fields.has("suffix")) {
     fields.fail(ApiError::unsupported(fields.path("suffix"),
                                       "this model has no fill-in-the-middle template"));

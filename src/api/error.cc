@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/text.h"
+
 namespace plumb {
 namespace {
 
@@ -135,7 +137,7 @@ ApiError ApiError::from_status(const Status& status) {
 }
 
 Json to_json(const ApiError& error) {
-  JsonObject fields{{"message", error.message},
+  JsonObject fields{{"message", to_valid_utf8(error.message)},
                     {"type", error.type},
                     {"param", error.param.empty() ? Json() : Json(error.param)},
                     {"code", error.code}};

@@ -25,8 +25,8 @@ void read_sampling(FieldReader& fields, const SamplingDefaults& defaults,
   sampling->min_p = fields.number("min_p", 0, 1).value_or(defaults.min_p);
   sampling->presence_penalty = fields.number("presence_penalty", -2, 2).value_or(0);
   sampling->frequency_penalty = fields.number("frequency_penalty", -2, 2).value_or(0);
-  const std::optional<double> llama_name = fields.number("repeat_penalty", 0.01, 2);
-  sampling->repetition_penalty = fields.number("repetition_penalty", 0.01, 2)
+  const std::optional<double> llama_name = fields.number("repeat_penalty", 0, 2);
+  sampling->repetition_penalty = fields.number("repetition_penalty", 0, 2)
                                      .value_or(llama_name.value_or(defaults.repetition_penalty));
   sampling->min_tokens = fields.integer("min_tokens", 0, kMaxInt).value_or(0);
   sampling->ignore_eos = fields.boolean("ignore_eos").value_or(false);
@@ -146,12 +146,39 @@ void refuse_unsupported(FieldReader& fields) {
           ApiError::unsupported(fields.path("response_format"), "only the type 'text' is offered"));
     }
   }
-  constexpr const char* kRefused[] = {
-      "guided_json",    "guided_regex", "guided_choice",   "guided_grammar",
-      "grammar",        "json_schema",  "regex",           "ebnf",
-      "stop_regex",     "audio",        "prediction",      "structured_outputs",
-      "lora_path",      "bad_words",    "typical_p",       "xtc_probability",
-      "dry_multiplier", "mirostat",     "use_beam_search", "custom_logit_processor"};
+  constexpr const char* kRefused[] = {"guided_json",
+                                      "guided_regex",
+                                      "guided_choice",
+                                      "guided_grammar",
+                                      "grammar",
+                                      "json_schema",
+                                      "regex",
+                                      "ebnf",
+                                      "stop_regex",
+                                      "audio",
+                                      "prediction",
+                                      "structured_outputs",
+                                      "lora_path",
+                                      "bad_words",
+                                      "typical_p",
+                                      "xtc_probability",
+                                      "dry_multiplier",
+                                      "mirostat",
+                                      "samplers",
+                                      "n_probs",
+                                      "length_penalty",
+                                      "dynatemp_range",
+                                      "input_ids",
+                                      "prompt_logprobs",
+                                      "truncate_prompt_tokens",
+                                      "logprob_token_ids",
+                                      "return_tokens_as_token_ids",
+                                      "thinking_token_budget",
+                                      "reasoning_budget",
+                                      "guided_decoding_backend",
+                                      "background",
+                                      "use_beam_search",
+                                      "custom_logit_processor"};
   for (const char* name : kRefused) {
     if (fields.has(name)) {
       fields.fail(ApiError::unsupported(fields.path(name), "this server does not offer it"));
@@ -197,12 +224,13 @@ void check_metadata(FieldReader& fields) {
 // Accepted without effect on the answer.
 void accept_harmless(FieldReader& fields) {
   check_metadata(fields);
-  for (const char* name : {"user", "store", "service_tier", "safety_identifier", "prompt_cache_key",
-                           "prompt_cache_retention", "prompt_cache_options", "verbosity",
-                           "moderation", "inference_geo", "container", "client_metadata",
-                           "access_programs", "speed", "diagnostics"}) {
+  for (const char* name :
+       {"user", "store", "service_tier", "safety_identifier", "prompt_cache_key",
+        "prompt_cache_retention", "prompt_cache_options", "moderation", "inference_geo",
+        "container", "client_metadata", "access_programs", "speed", "diagnostics"}) {
     fields.find(name);
   }
+  fields.choice("verbosity", {"low", "medium", "high"});
 }
 
 std::optional<std::chrono::milliseconds> read_timeout(FieldReader& fields, const char* name) {
@@ -221,6 +249,10 @@ GenerationParams read_generation_params(FieldReader& fields, const SamplingDefau
   read_logit_bias(fields, limits, &params.sampling);
   read_token_ids(fields, "allowed_token_ids", limits.max_token_ids,
                  &params.sampling.allowed_token_ids);
+  if (fields.has("allowed_token_ids") && params.sampling.allowed_token_ids.empty()) {
+    fields.fail(ApiError::invalid("invalid_value", fields.path("allowed_token_ids"),
+                                  "'allowed_token_ids' is empty, expected at least 1 token id"));
+  }
   read_stops(fields, limits, &params);
   read_stream(fields, &params);
   params.n = fields.integer("n", 1, limits.max_n).value_or(1);
@@ -232,7 +264,13 @@ GenerationParams read_generation_params(FieldReader& fields, const SamplingDefau
   params.skip_special_tokens = fields.boolean("skip_special_tokens").value_or(true);
   params.return_token_ids = fields.boolean("return_token_ids").value_or(false);
   params.priority = fields.integer("priority", -1'000'000, 1'000'000).value_or(0);
-  params.cache_salt = fields.text("cache_salt").value_or("");
+  const std::optional<std::string> salt = fields.text("cache_salt");
+  params.cache_salt = salt.value_or("");
+  if (salt.has_value() && salt->empty()) {
+    fields.fail(ApiError::invalid("invalid_value", fields.path("cache_salt"),
+                                  "'cache_salt' is empty, expected 1 to " +
+                                      std::to_string(limits.max_cache_salt) + " bytes"));
+  }
   if (static_cast<std::int64_t>(params.cache_salt.size()) > limits.max_cache_salt) {
     fields.fail(ApiError::invalid(
         "invalid_value", fields.path("cache_salt"),

@@ -71,7 +71,7 @@ Status open_regular(const std::string& path, FileDescriptor* fd, std::uint64_t* 
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (fd.get() < 0) {
     return system_error(path, "open");
   }
@@ -119,7 +119,7 @@ void MappedFile::release_pages(std::uint64_t offset, std::uint64_t num_bytes) co
 }
 
 Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (fd.get() < 0) {
     return system_error(path, "open");
   }
@@ -144,7 +144,17 @@ Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) 
   }
 }
 
+Status check_replaceable(const std::string& path) {
+  struct stat st {};
+
+  if (::lstat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode)) {
+    return {Code::kInvalidArgument, path + ": is not a regular file and will not be replaced"};
+  }
+  return {};
+}
+
 Status write_file_atomic(const std::string& path, std::string_view content) {
+  PLUMB_RETURN_IF_ERROR(check_replaceable(path));
   const std::string temporary = path + ".tmp." + std::to_string(::getpid());
   {
     FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
@@ -179,7 +189,7 @@ bool file_exists(const std::string& path) {
 }
 
 Status check_private_file(const std::string& path) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (fd.get() < 0) {
     return system_error(path, "open");
   }

@@ -45,6 +45,8 @@ Result<std::string> read_file(const std::string& path,
 /// half.
 Status write_file_atomic(const std::string& path, std::string_view content);
 bool file_exists(const std::string& path);
+/// Ok if nothing is at that path or a regular file is: what may be replaced by a rename.
+Status check_replaceable(const std::string& path);
 /// Ok if the path is a regular file of this user that nobody else may read or write (mode & 077 ==
 /// 0). Errors kNotFound, kInvalidArgument: says what is wrong and how to set it right.
 Status check_private_file(const std::string& path);

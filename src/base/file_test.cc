@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace plumb {
@@ -26,6 +27,15 @@ TEST(File, a_missing_file_a_folder_and_an_oversized_file_are_named_errors) {
   EXPECT_EQ(MappedFile::open(testing::TempDir()).status().code(), Code::kInvalidArgument);
   ASSERT_TRUE(write_file_atomic(scratch("big"), "12345").ok());
   EXPECT_EQ(read_file(scratch("big"), 4).status().code(), Code::kResourceExhausted);
+}
+
+TEST(File, what_is_no_regular_file_is_neither_waited_for_nor_replaced) {
+  const std::string path = scratch("fifo");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(write_file_atomic(path, "x").code(), Code::kInvalidArgument);
+  EXPECT_EQ(check_private_file(path).code(), Code::kInvalidArgument);
+  EXPECT_EQ(MappedFile::open(path).status().code(), Code::kInvalidArgument);
+  ::unlink(path.c_str());
 }
 
 TEST(File, appended_lines_survive_reopening_and_can_be_cut) {

@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/file.h"
+
 namespace plumb {
 namespace {
 
@@ -36,6 +38,7 @@ Status sync_folder_of(const std::string& path) {
 }  // namespace
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
+  PLUMB_RETURN_IF_ERROR(check_replaceable(path));
   OutputFile file;
   file.path_ = path;
   file.temporary_ = path + ".tmp." + std::to_string(::getpid());

@@ -50,7 +50,12 @@ class ServeCommand final : public Command {
     std::fprintf(stderr, "plumb: serving %s on %s\n",
                  serving.value()->service().model().facts().served_name.c_str(),
                  server.value()->url().c_str());
-    const int received = wait_for_stop_signal();
+    int received = wait_for_signal();
+    for (; received == SIGHUP; received = wait_for_signal()) {
+      const Status reloaded = server.value()->reload_keys();
+      std::fprintf(stderr, "plumb: %s\n",
+                   reloaded.ok() ? "keys read again" : reloaded.message().c_str());
+    }
     std::fprintf(stderr, "plumb: %s, finishing running requests (again ends at once)\n",
                  received == SIGINT ? "interrupted" : "terminated");
     server.value()->drain();

@@ -29,6 +29,15 @@ void on_stop(int number) {
   errno = saved_errno;
 }
 
+void on_reload(int number) {
+  const int saved_errno = errno;
+  const char byte = static_cast<char>(number);
+  if (wake_fd.load() >= 0 && ::write(wake_fd.load(), &byte, 1) < 0) {
+    // The pipe is full of earlier signals: the waiter wakes anyway.
+  }
+  errno = saved_errno;
+}
+
 }  // namespace
 
 void catch_stop_signals(SecondSignal second) {
@@ -44,6 +53,8 @@ void catch_stop_signals(SecondSignal second) {
   sigaction(SIGINT, &action, nullptr);
   if (second == SecondSignal::kEnds) {
     sigaction(SIGTERM, &action, nullptr);
+    action.sa_handler = on_reload;
+    sigaction(SIGHUP, &action, nullptr);
   }
 }
 
@@ -51,7 +62,7 @@ std::atomic<bool>& stop_requested() {
   return requested;
 }
 
-int wait_for_stop_signal() {
+int wait_for_signal() {
   char byte = 0;
   while (::read(wait_fd.load(), &byte, 1) < 0 && errno == EINTR) {
   }

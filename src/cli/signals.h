@@ -18,8 +18,9 @@ void catch_stop_signals(SecondSignal second);
 /// True after a caught signal; the owner may reset it.
 std::atomic<bool>& stop_requested();
 
-/// Waits for a signal after catch_stop_signals(kEnds); returns its number.
-int wait_for_stop_signal();
+/// Waits for a signal after catch_stop_signals(kEnds); returns its number. SIGHUP, which asks for a
+/// reload, is one of them and sets no flag.
+int wait_for_signal();
 
 /// The exit code of a command that a signal ended: 128 + SIGINT.
 inline constexpr int kExitInterrupted = 130;

@@ -148,12 +148,11 @@ class TemplateCommand final : public Command {
                             : variables.status().with(input_);
     }
     RenderOptions options;
-    if (const Json* now = variables.value().find("now"); now != nullptr && now->is_string()) {
-      options.now = parse_rfc3339(now->as_string());
+    if (const Json* now = variables.value().find("now"); now != nullptr) {
+      options.now = now->is_string() ? parse_rfc3339(now->as_string()) : std::nullopt;
       if (!options.now.has_value()) {
-        return Status{Code::kInvalidArgument, input_ + ": now is '" +
-                                                  now->as_string().substr(0, 64) +
-                                                  "', expected RFC 3339, 2025-06-30T12:00:00Z"};
+        return Status{Code::kInvalidArgument, input_ + ": now is " + to_text(*now).substr(0, 64) +
+                                                  ", expected RFC 3339, \"2025-06-30T12:00:00Z\""};
       }
     }
     PLUMB_ASSIGN(const Rendering rendering, parsed.render(variables.value().as_object(), options));

@@ -111,7 +111,9 @@ std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(
   }
   const Status status = validate(choice.request.sampling, tokenizer_->vocab_size());
   if (!status.ok()) {
-    return ApiError::invalid("invalid_value", "", status.message());
+    // The message begins with the field that it is about.
+    const std::string field = status.message().substr(0, status.message().find(' '));
+    return ApiError::invalid("invalid_value", field, status.message());
   }
   if (!params.has_seed) {
     choice.request.sampling.seed = random_seed();

@@ -10,6 +10,11 @@ std::shared_ptr<Generation> TextService::new_generation(GenerationListener& list
   return Generation::create(engine_, model_.tokenizer(), listener, std::move(executor));
 }
 
+std::int64_t TextService::max_choices() const {
+  const EngineOptions& options = engine_.options();
+  return options.max_queued_requests > 0 ? options.max_queued_requests : 4 * options.max_num_seqs;
+}
+
 bool TextService::is_healthy(std::chrono::nanoseconds max_age) const {
   const Heartbeat beat = engine_.heartbeat();
   return engine_.stats().state == EngineState::kServing &&

@@ -32,6 +32,9 @@ class TextService {
 
   EngineStats stats() const { return engine_.stats(); }
 
+  /// Sequences that may wait at once: a request with more choices can never be accepted.
+  std::int64_t max_choices() const;
+
  private:
   const ServedModel& model_;
   Engine& engine_;

@@ -2,6 +2,9 @@
 #include "server/router.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/text.h"
 
 namespace plumb {
 namespace {
@@ -18,20 +21,21 @@ int hex_digit(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+// Segment by segment, each decoded after the split, so that %2F is no separator.
 bool path_matches(const std::string& pattern, std::string_view path, std::string* parameter) {
-  if (!std::string_view(pattern).ends_with(kParameter)) {
-    return pattern == path;
-  }
-  const std::string_view prefix =
-      std::string_view(pattern).substr(0, pattern.size() - kParameter.size());
-  if (!path.starts_with(prefix)) {
+  const std::vector<std::string_view> expected = split(pattern, '/');
+  const std::vector<std::string_view> found = split(path, '/');
+  if (expected.size() != found.size()) {
     return false;
   }
-  const std::string_view rest = path.substr(prefix.size());
-  if (rest.empty() || rest.find('/') != std::string_view::npos) {
-    return false;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    std::string segment = percent_decoded(found[i]);
+    if (expected[i] == kParameter && !segment.empty()) {
+      *parameter = std::move(segment);
+    } else if (expected[i] != segment) {
+      return false;
+    }
   }
-  *parameter = percent_decoded(rest);
   return true;
 }
 

@@ -14,6 +14,7 @@ TEST(Router, finds_routes_by_method_and_path_and_names_allowed_methods) {
   EXPECT_EQ(router.match("GET", "/v1/models/").route->path, "/v1/models");
   EXPECT_EQ(router.match("GET", "/v1/models/org%2Fname:lora").parameter, "org/name:lora");
   EXPECT_EQ(router.match("GET", "/v1/models/a/b").route, nullptr);
+  EXPECT_EQ(router.match("GET", "/v1/%6dodels").route->path, "/v1/models");
   EXPECT_EQ(router.match("PUT", "/v1/models/a").allowed, (std::vector<std::string>{"GET", "POST"}));
   EXPECT_TRUE(router.match("GET", "/nope").allowed.empty());
 }

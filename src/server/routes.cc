@@ -11,10 +11,20 @@ namespace {
 constexpr std::chrono::seconds kMaxHeartbeatAge{20};
 
 // The first ten; names come from the client, and a header takes no control characters.
+// A field name as it may stand in a header: what is no letter, digit, '_', '-' or '.' becomes '?'.
+std::string header_safe(std::string name) {
+  for (char& c : name) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+    c = is_plain ? c : '?';
+  }
+  return name;
+}
+
 std::string joined_names(const std::vector<std::string>& names) {
   std::string out;
   for (std::size_t i = 0; i < names.size() && i < 10; ++i) {
-    out += (i > 0 ? ", " : "") + names[i].substr(0, 64);
+    out += (i > 0 ? ", " : "") + header_safe(names[i].substr(0, 64));
   }
   std::replace_if(
       out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');

@@ -2,6 +2,7 @@
 #include "server/server.h"
 
 #include <algorithm>
+#include <future>
 #include <utility>
 
 #include "api/ids.h"
@@ -101,6 +102,15 @@ std::string Server::url() const {
          std::to_string(port());
 }
 
+Status Server::reload_keys() {
+  KeySet keys;
+  PLUMB_RETURN_IF_ERROR(load_keys(options_, &keys));
+  // The loop owns the keys; shared because a posted function must be copyable.
+  const auto fresh = std::make_shared<KeySet>(std::move(keys));
+  loop_->post([this, fresh] { keys_ = std::move(*fresh); });
+  return {};
+}
+
 void Server::drain() {
   is_draining_.store(true);
   const Clock::TimePoint deadline = parts_.clock.now() + options_.drain_timeout;
@@ -109,6 +119,14 @@ void Server::drain() {
     while (num_calls_ > 0 && call_ended_.wait_until(lock, deadline)) {
     }
   }
+  const auto all_ended = std::make_shared<std::promise<void>>();
+  loop_->post([this, all_ended] {
+    for (auto& [id, call] : calls_) {
+      call->fail(ApiError::from_status({Code::kCancelled, "the server is shutting down"}));
+    }
+    all_ended->set_value();
+  });
+  all_ended->get_future().wait();
   http_->shutdown(std::max(deadline - parts_.clock.now(), Clock::TimePoint::duration::zero()));
 }
 
@@ -286,6 +304,14 @@ void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat>
       return;
     }
     timeout = std::chrono::milliseconds(value);
+  }
+  if (std::ssize(choices) > parts_.service.max_choices()) {
+    transaction.send_error(ApiError::invalid(
+        "invalid_value", "n",
+        "the request asks for " + std::to_string(choices.size()) + " choices, the queue holds " +
+            std::to_string(parts_.service.max_choices()) +
+            "; send fewer or raise --max-queued-requests"));
+    return;
   }
   const std::uint64_t id = next_call_++;
   const Call::Setup setup{params.stream, params.include_usage,

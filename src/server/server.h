@@ -59,6 +59,9 @@ class Server final : public HttpHandler {
   /// then closes the port and ends what is left.
   void drain();
 
+  /// Reads the key files again; running requests go on. On an error the old keys stay.
+  Status reload_keys();
+
   void handle(HttpRequest request, ResponseWriter writer) override;
 
  private:
