@@ -21,12 +21,15 @@ Status Interpreter::run(std::vector<Value> variables) {
   variables_ = std::move(variables);
   top_ = new_scope(nullptr, &program_.locals);
   scope_ = top_;
+  stack_base_ = static_cast<const char*>(__builtin_frame_address(0));
   PLUMB_ASSIGN(const Flow flow, run_body(program_.body));
   static_cast<void>(flow);
   return check_budget();
 }
 
 Result<Flow> Interpreter::run_body(const Body& body) {
+  const Restore<int> restore_depth(&depth_, depth_ + 1);
+  PLUMB_RETURN_IF_ERROR(check_depth());
   for (const auto& stmt : body) {
     heap_.charge_steps(1);
     PLUMB_RETURN_IF_ERROR(check_budget());
@@ -239,10 +242,7 @@ Result<Flow> Interpreter::run_for(const Stmt& stmt) {
 Result<Value> Interpreter::loop_body(const Stmt& node, const Value& iterable, std::int64_t depth0,
                                      Scope* scope) {
   const Restore<int> restore_depth(&depth_, depth_ + 4);
-  if (depth_ > limits_.max_depth) {
-    return Status(Code::kResourceExhausted,
-                  "template recursion is deeper than " + std::to_string(limits_.max_depth));
-  }
+  PLUMB_RETURN_IF_ERROR(check_depth());
   auto* loop = heap_.make<LoopObj>();
   PLUMB_ASSIGN(Iteration iteration, Iteration::over(iterable));
   loop->source = {this, &node, scope, iteration};

@@ -84,6 +84,19 @@ Status Interpreter::check_budget() const {
                                         : "template needs more memory than allowed"};
 }
 
+Status Interpreter::check_depth() const {
+  // How much stack a level takes depends on the statements and the build, so the stack itself is
+  // measured as well.
+  constexpr std::ptrdiff_t kMaxStackBytes = std::ptrdiff_t{2} << 20;
+  const std::ptrdiff_t used = stack_base_ - static_cast<const char*>(__builtin_frame_address(0));
+  if (depth_ <= limits_.max_depth && used <= kMaxStackBytes) {
+    return {};
+  }
+  return {Code::kResourceExhausted, "template recursion is too deep: at most " +
+                                        std::to_string(limits_.max_depth) +
+                                        " levels and 2 MiB of stack are allowed"};
+}
+
 Scope* Interpreter::new_scope(Scope* parent, const std::vector<int>* locals) {
   auto* scope = heap_.make<Scope>();
   scope->parent = parent;
@@ -133,10 +146,7 @@ Result<Value> Interpreter::eval(const Expr& expr) {
     return check_budget();
   }
   const DepthGuard guard(this);
-  if (depth_ > limits_.max_depth) {
-    return Status(Code::kResourceExhausted,
-                  "template recursion is deeper than " + std::to_string(limits_.max_depth));
-  }
+  PLUMB_RETURN_IF_ERROR(check_depth());
   return eval_unguarded(expr);
 }
 

@@ -203,6 +203,7 @@ class Interpreter {
   Result<Flow> capture(const Body& body, Scope* scope, Value* text);
   Result<Value> apply_chain(const Expr& chain, const Value& text);
   Status check_budget() const;
+  Status check_depth() const;
 
   Heap& heap_;
   const Program& program_;
@@ -214,7 +215,8 @@ class Interpreter {
   Scope* top_ = nullptr;
   std::vector<Value> variables_;
   std::vector<TextRange> generations_;
-  Value chain_input_;  ///< what the first filter of a filter block is applied to
+  Value chain_input_;                 ///< what the first filter of a filter block is applied to
+  const char* stack_base_ = nullptr;  ///< where run() stands; the stack grows downwards
   int depth_ = 0;
   bool autoescape_ = false;
 };

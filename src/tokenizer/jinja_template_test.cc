@@ -140,6 +140,10 @@ TEST(JinjaTemplate, work_memory_depth_and_output_are_bounded) {
   EXPECT_EQ(code("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"),
             Code::kResourceExhausted);
   EXPECT_EQ(code("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"), Code::kResourceExhausted);
+  EXPECT_EQ(
+      code("{% macro m(x) %}{% if 1 %}{% for i in [1] %}{% set y %}{{ [m(x)|trim ~ '']|join }}"
+           "{% endset %}{{ y }}{% endfor %}{% endif %}{% endmacro %}{{ m(1) }}"),
+      Code::kResourceExhausted);
   EXPECT_EQ(code("{% for a in [1] recursive %}{{ loop([1]) }}{% endfor %}"),
             Code::kResourceExhausted);
   EXPECT_EQ(code("{{ 'x' * 9999999999 }}"), Code::kResourceExhausted);
