@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <utility>
 
 #include "api/ids.h"
@@ -26,8 +25,6 @@ std::string joined_names(const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < names.size() && i < 10; ++i) {
     out += (i > 0 ? ", " : "") + header_safe(names[i].substr(0, 64));
   }
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return out;
 }
 

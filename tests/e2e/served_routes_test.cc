@@ -229,7 +229,7 @@ TEST(ServedRoutes, unknown_fields_are_named_in_a_header_that_they_cannot_break) 
       completion(R"("max_tokens":1,"frobnicate":1,"user":"u","a\r\nset-cookie: b":2)");
   HttpResponse response = scene.send("POST", kCompletions, body);
   EXPECT_EQ(response.status, 200) << response.body;
-  EXPECT_EQ(header(response, "x-plumb-ignored-fields"), "frobnicate, a??set-cookie: b");
+  EXPECT_EQ(header(response, "x-plumb-ignored-fields"), "frobnicate, a??set-cookie??b");
   EXPECT_EQ(header(response, "set-cookie"), "(none)");
   ServerOptions strict;
   strict.strict_fields = true;
