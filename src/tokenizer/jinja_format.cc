@@ -290,7 +290,8 @@ Status PercentFormatter::format(const Directive& directive, const Value& value) 
       return format_text(
           directive, text_.markup ? in_.escape(repr_value(in_, value)) : repr_value(in_, value));
     case 'a':
-      return format_text(directive, ascii_repr(in_, value));
+      return format_text(
+          directive, text_.markup ? in_.escape(ascii_repr(in_, value)) : ascii_repr(in_, value));
     case 'c':
       return format_char(directive, value);
     case 'd':
