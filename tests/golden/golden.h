@@ -32,6 +32,9 @@ class Golden {
     record_ = json.ok() ? json.value() : Json(JsonObject());
   }
 
+  bool ok() const { return !record_.as_object().empty(); }
+
+  /// Requires ok().
   const Json& operator[](const char* key) const { return *record_.find(key); }
 
   std::string text(const char* key) const { return (*this)[key].as_string(); }

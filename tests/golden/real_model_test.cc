@@ -43,6 +43,7 @@ void expect_greedy(Loaded& loaded, const Json& prompt, std::int64_t chunk) {
 
 TEST_P(RealModel, greedy_ids_are_those_of_the_independent_forward) {
   const Golden golden(GetParam());
+  ASSERT_TRUE(golden.ok());
   const std::string path = model_folder() + "/" + golden.text("file");
   if (!std::filesystem::exists(path)) {
     GTEST_SKIP() << path << " is absent: plumb model fetch " << GetParam();
