@@ -64,7 +64,6 @@ Result<std::string> join_parts(const JsonArray& parts) {
                          (named ? to_valid_utf8(type->as_string().substr(0, 40)) : "?") +
                          "' is not supported by this model's chat template: send text");
     }
-    out += i > 0 ? "\n" : "";
     out += text->as_string();
   }
   return out;

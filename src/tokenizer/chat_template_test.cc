@@ -70,7 +70,7 @@ TEST(ChatTemplate, finds_reasoning_under_any_of_its_names) {
 
 TEST(ChatTemplate, joins_content_parts_where_the_template_prints_content_as_text) {
   const ChatInput input{.messages = {message("user", JsonArray{part("a"), part("b")})}};
-  EXPECT_EQ(text(kPlain, input), "<s><|user|>a\nb<|end|>");
+  EXPECT_EQ(text(kPlain, input), "<s><|user|>ab<|end|>");
   EXPECT_EQ(
       text("{% for m in messages %}{% for p in m.content %}{{ p.text }},{% endfor %}{% endfor %}",
            input),
@@ -83,7 +83,7 @@ TEST(ChatTemplate, joins_content_parts_where_the_template_prints_content_as_text
       text(
           "{% for m in messages %}{% for l in m.content.split() %}{{ l }}.{% endfor %}{% endfor %}",
           input),
-      "a.b.");
+      "ab.");
 }
 
 TEST(ChatTemplate, rejects_parts_that_a_text_template_cannot_take) {
