@@ -240,7 +240,12 @@ inline I i_lookup(const signed char* table, I nibbles) {
 }
 
 inline std::int32_t i_sum(I v) {
-  return _mm512_reduce_add_epi32(v);
+  // Not _mm512_reduce_add_epi32, whose last addition is a signed one: rows with NaN overflow.
+  const __m256i half = _mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+  const __m128i quarter =
+      _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+  const __m128i pair = _mm_add_epi32(quarter, _mm_shuffle_epi32(quarter, _MM_SHUFFLE(1, 0, 3, 2)));
+  return _mm_cvtsi128_si32(_mm_add_epi32(pair, _mm_shuffle_epi32(pair, _MM_SHUFFLE(2, 3, 0, 1))));
 }
 
 inline std::uint32_t i_largest_unsigned(I v) {
