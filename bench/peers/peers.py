@@ -75,6 +75,14 @@ def print_machine(info):
         print(f"warning  the machine is busy (load {info['load']}): figures of speed mean little", file=sys.stderr)
 
 
+def without_paths(text, args):
+    """The record without the folders of one machine: LLAMA/ is the peer's, ~ the home folder."""
+    llama = getattr(args, "llama", None)
+    if llama:
+        text = text.replace(os.path.abspath(llama) + "/", "LLAMA/")
+    return text.replace(ROOT + "/", "").replace(os.path.expanduser("~") + "/", "~/")
+
+
 def finish(name, record, args):
     """Prints verdicts and writes bench/ledger/NAME-TIME.json; the exit status: 0 if all bars are met."""
     met = True
@@ -86,8 +94,7 @@ def finish(name, record, args):
         stamp = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
         path = os.path.join(LEDGER, f"{name}-{stamp}.json")
         with open(path, "w", encoding="utf-8") as f:
-            json.dump({"name": name, "time": stamp, **record}, f, indent=1)
-            f.write("\n")
+            f.write(without_paths(json.dumps({"name": name, "time": stamp, **record}, indent=1), args) + "\n")
         print(f"wrote    {os.path.relpath(path, ROOT)}")
     return 0 if met else 1
 
