@@ -47,10 +47,6 @@ const TensorRecord* WeightLoader::take(const TensorName& name, bool required) {
   return record;
 }
 
-void WeightLoader::ignore(const TensorName& name) {
-  used_.insert(pick(name));
-}
-
 Weight WeightLoader::matrix(const TensorName& name, std::int64_t rows, std::int64_t cols,
                             ShardKind kind) {
   const TensorRecord* record = take(name, true);

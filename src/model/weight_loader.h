@@ -53,8 +53,6 @@ class WeightLoader {
   std::vector<float> host_vector(const TensorName& name, std::int64_t n);
   /// Copies host values to the device.
   Parameter parameter(const std::vector<float>& values);
-  /// Marks a tensor as known though it is not needed (a tied output matrix that is stored twice).
-  void ignore(const TensorName& name);
 
   const ShardRank& rank() const { return rank_; }
 
