@@ -2,6 +2,7 @@
 #include "scheduler/plan.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "kvcache/block_pool.h"
 
@@ -105,6 +106,29 @@ Status check_admits(const Plan& plan) {
   return {};
 }
 
+// Whoever is displaced is less important, by more than the threshold, than somebody who begins.
+Status check_displaced(const Plan& plan, const PlannerState& state, const StepLimits& limits) {
+  if (plan.num_displaced < std::ssize(plan.preempts) && !plan.admits.empty()) {
+    return bad("admits while the cache is too full for those who run");
+  }
+  std::size_t hint = 0;
+  std::int64_t most_important = std::numeric_limits<std::int64_t>::min();
+  for (const SeqId id : plan.admits) {
+    const SeqSnapshot* seq = find(state.waiting, id, &hint);
+    most_important = std::max(most_important, seq == nullptr ? most_important : seq->priority);
+  }
+  for (auto i = std::ssize(plan.preempts) - plan.num_displaced; i < std::ssize(plan.preempts);
+       ++i) {
+    const SeqSnapshot* seq = find(state.running, plan.preempts[static_cast<std::size_t>(i)], &hint);
+    if (limits.displace_threshold < 0 || plan.admits.empty() || seq == nullptr ||
+        most_important - seq->priority <= limits.displace_threshold) {
+      return bad("displaces " + to_text(plan.preempts[static_cast<std::size_t>(i)]) +
+                 ", which is too important for that");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::int64_t StepLimits::max_step_tokens() const {
@@ -116,13 +140,18 @@ void Plan::clear() {
   preempts.clear();
   admits.clear();
   picks.clear();
+  num_displaced = 0;
   num_new_blocks = 0;
+  passed = {};
+  num_passing = 0;
+  prefill_allowance = 0;
 }
 
 Status validate(const Plan& plan, const PlannerState& state, const StepLimits& limits) {
   Count count;
   count.num_available = state.num_free_blocks + state.num_evictable_blocks;
   PLUMB_RETURN_IF_ERROR(check_leavers(plan, state, &count));
+  PLUMB_RETURN_IF_ERROR(check_displaced(plan, state, limits));
   for (std::size_t i = 0; i < plan.picks.size(); ++i) {
     PLUMB_RETURN_IF_ERROR(check_pick(plan.picks[i], plan, state, limits, &count));
     // As long as picks follow the order of the snapshots, none can come twice.

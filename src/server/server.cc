@@ -318,6 +318,7 @@ void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat>
                           params.include_usage && params.continuous_usage, choices.size()};
   for (ChoiceRequest& choice : choices) {
     choice.request.id = transaction.request_id;
+    choice.request.tenant = transaction.principal.name;
     if (timeout.has_value()) {
       choice.request.timeout = std::min(*timeout, choice.request.timeout.value_or(*timeout));
     }
