@@ -3,10 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "base/file_store.h"
 #include "engine/engine_options.h"
 #include "engine/engine_stats.h"
 #include "engine/kv_cache.h"
@@ -15,6 +18,7 @@
 #include "engine/sequence_queues.h"
 #include "engine/step_batch.h"
 #include "engine/step_sampler.h"
+#include "engine/tiered_cache.h"
 #include "model/model.h"
 #include "ops/backend.h"
 #include "scheduler/planner.h"
@@ -32,6 +36,9 @@ struct EngineParts {
   const Clock* clock = nullptr;
   EngineObserver* observer = nullptr;  ///< may be null
   std::vector<TokenId> end_tokens;     ///< end-of-generation tokens of model and tokenizer
+  /// Of the weights and of what computes with them: what the disk cache is valid for.
+  std::string model_id;
+  FileStore* files = &system_files();  ///< of the disk cache
 };
 
 /// Accepted requests that were never in a step: what the queue limits count. Thread: any.
@@ -65,7 +72,19 @@ class EngineCore {
   void abort(SeqId id, const Status& status);
   void abort_all(const Status& status);
 
-  bool has_work() const { return !queues_.empty(); }
+  bool has_work() const { return !queues_.empty() || (tiers_ && tiers_->has_work()); }
+
+  /// Starts what the tiers do by themselves; `wake` is called from there when a step has something
+  /// to take.
+  void start_tiers(std::function<void()> wake);
+
+  /// The last step could only wait for blocks of the disk: another one is useless until `wake`, a
+  /// message, or a deadline.
+  bool waits_for_tiers() const { return waits_for_tiers_; }
+
+  /// Copies to the tiers what is still to be copied, waits until it is on the disk, and ends the
+  /// disk's thread. No step may come any more.
+  void finish_tiers();
 
   /// Runs one step; the sinks hear of it before it returns. Errors kDeviceLost: all sequences have
   /// ended with it, and nothing may be computed any more.
@@ -98,11 +117,14 @@ class EngineCore {
                                const OpTable& meta_ops,
                                std::optional<std::int64_t> free_host_bytes);
 
+  Status create_tiers();
+  Status advance_tiers();
+  void store(Sequence& seq, bool first_to_evict);
   PlannerState snapshot(Clock::TimePoint now);
   SeqSnapshot snapshot_of(const Sequence& seq, bool is_cache_short) const;
   void snapshot_waiting(std::int64_t num_free_rows);
   std::int64_t shared_with_leaders(const Sequence& seq) const;
-  void apply(const Plan& plan, Clock::TimePoint now);
+  Status apply(const Plan& plan, Clock::TimePoint now);
   void preempt(Sequence& seq);
   void start(Sequence& seq, Clock::TimePoint now);
   void build_batch(const Plan& plan);
@@ -123,7 +145,8 @@ class EngineCore {
   QueueGauge queue_;
   std::unique_ptr<Stream> stream_;
   Workspace workspace_;
-  std::unique_ptr<KvCache> cache_;  // outlives the sequences, which hold leases of it
+  std::unique_ptr<KvCache> cache_;      // outlives the sequences, which hold leases of it
+  std::unique_ptr<TieredCache> tiers_;  // null without tiers
   StepBatch batch_;
   StepSampler sampler_;
   Planner planner_;
@@ -136,6 +159,8 @@ class EngineCore {
   std::vector<SeqDeadline> passed_;
   std::vector<LogitsRow> rows_;
   std::int64_t hold_blocks_ = 0;
+  std::int64_t num_held_ = 0;  ///< waiting sequences that wait for the disk too
+  bool waits_for_tiers_ = false;
   EngineStats totals_;
   StepStats step_;
 };

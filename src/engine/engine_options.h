@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/option_field.h"
+#include "engine/tier_options.h"
 #include "kvcache/evict_policy.h"
 #include "scheduler/schedule_policy.h"
 
@@ -30,6 +31,7 @@ struct EngineOptions {
   EvictStrategy evict_policy = EvictStrategy::kLru;
   ScheduleOrder schedule_policy = ScheduleOrder::kFcfs;
   double kv_conservativeness = 1.0;
+  TierOptions tiers;  ///< bound by itself
 
   static constexpr auto fields() {
     using S = EngineOptions;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "engine/kv_cache.h"
+#include "engine/seq_tiers.h"
 #include "request/request.h"
 #include "sampling/token_counts.h"
 #include "scheduler/schedule_policy.h"
@@ -43,6 +44,7 @@ struct Sequence {
   Usage usage;
   Timings timings;
 
+  SeqTiers tiers;
   PrefixPeek peek;  ///< of a waiting sequence: what the present step's plan counts on
 
   // Of the step under way.
