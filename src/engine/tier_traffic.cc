@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
+
 namespace plumb {
 namespace {
 
@@ -34,7 +36,7 @@ FetchId TierTraffic::fetch(std::vector<BlockHash> chain) {
   job.kind = TierJob::Kind::kLookUp;
   job.ticket = next_ticket_;
   job.chain = chain;
-  if (chain.empty() || !worker_->submit(std::move(job)).ok()) {
+  if (num_clearings_ > 0 || chain.empty() || !worker_->submit(std::move(job)).ok()) {
     return FetchId{};
   }
   const FetchId id{next_ticket_++};
@@ -85,6 +87,20 @@ void TierTraffic::write(std::span<const BlockHash> hashes) {
   }
 }
 
+// Errands to write come first in the queue of this one, and what was fetched before is not let in.
+void TierTraffic::clear() {
+  for (auto& [id, fetch] : fetches_) {
+    fetch.is_broken = true;
+  }
+  TierJob job;
+  job.kind = TierJob::Kind::kClear;
+  if (const Status status = worker_->submit(std::move(job)); status.ok()) {
+    ++num_clearings_;
+  } else {
+    log_warning("disk cache: not cleared", {{"reason", status.message()}});
+  }
+}
+
 void TierTraffic::poll() {
   if (!worker_->has_thread()) {
     worker_->run_pending();
@@ -97,6 +113,10 @@ void TierTraffic::poll() {
 }
 
 void TierTraffic::take(const TierAnswer& answer) {
+  if (answer.kind == TierJob::Kind::kClear) {
+    --num_clearings_;
+    return;
+  }
   if (answer.kind == TierJob::Kind::kWrite) {
     writes_.erase(answer.ticket);
     return;

@@ -51,6 +51,9 @@ class TierTraffic {
   /// Has blocks of the host tier written to the slow one.
   void write(std::span<const BlockHash> hashes);
 
+  /// Forgets all blocks of the slow tier. Nothing is fetched until that is done.
+  void clear();
+
   /// Takes what has been done since the last call.
   void poll();
 
@@ -93,6 +96,7 @@ class TierTraffic {
   std::uint64_t next_ticket_ = 1;
   std::int64_t num_fetched_blocks_ = 0;
   std::int64_t num_not_written_ = 0;
+  std::int64_t num_clearings_ = 0;   ///< under way
   std::vector<TierAnswer> answers_;  // kept for its memory
   std::unique_ptr<TierWorker> worker_;
 };

@@ -40,7 +40,8 @@ Status TierWorker::submit(TierJob&& job) {
       return {Code::kResourceExhausted,
               "the tier has its limit of " + std::to_string(kMaxJobs) + " errands"};
     }
-    (job.kind == TierJob::Kind::kWrite ? writes_ : asked_).push_back(std::move(job));
+    const bool is_asked = job.kind == TierJob::Kind::kLookUp || job.kind == TierJob::Kind::kRead;
+    (is_asked ? asked_ : writes_).push_back(std::move(job));
   }
   has_job_.notify_one();
   return {};
@@ -122,6 +123,9 @@ TierAnswer TierWorker::execute(const TierJob& job) {
       break;
     case TierJob::Kind::kWrite:
       answer.count = tier_->put(job.blocks);
+      break;
+    case TierJob::Kind::kClear:
+      tier_->clear();
       break;
   }
   answer.time = clock_.now() - begin;

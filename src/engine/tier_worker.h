@@ -25,6 +25,7 @@ struct TierJob {
     kLookUp,  ///< KvTier::exists
     kRead,    ///< KvTier::get
     kWrite,   ///< KvTier::put
+    kClear,   ///< KvTier::clear
   };
 
   Kind kind = Kind::kLookUp;

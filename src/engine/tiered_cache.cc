@@ -219,7 +219,7 @@ Result<bool> TieredCache::load_blocks(Sequence& seq, std::int64_t num_cached,
   };
   const std::int64_t num_wanted = num_blocks_for(seq.num_tokens(), block_size) - num_cached;
   SeqBlocks blocks;
-  cache_.attach(cache_namespace, first(num_cached), &blocks);
+  cache_.attach(cache_namespace, first(num_cached), false, &blocks);
   const std::int64_t num_available =
       cache_.pool().num_free() + cache_.tree().num_evictable_blocks();
   if (num_wanted + num_reserved > num_available) {
@@ -348,6 +348,15 @@ Status TieredCache::copy_out(std::int64_t max_bytes) {
     }
   }
   return copy_blocks(blocks);
+}
+
+void TieredCache::clear() {
+  host_.clear();
+  if (traffic_) {
+    traffic_->clear();
+  }
+  to_copy_.clear();
+  std::fill(names_.begin(), names_.end(), Name());
 }
 
 void TieredCache::finish() {

@@ -84,6 +84,9 @@ class TieredCache {
   /// Errors  as the stream.
   Status copy_out(std::int64_t max_bytes);
 
+  /// Forgets all blocks, also those on the disk. Requires that no sequence runs or waits.
+  void clear();
+
   /// Copies the rest, finishes what the disk is to write, and ends its thread: before the end.
   void finish();
 

@@ -126,7 +126,7 @@ TEST_F(TieredCacheTest, a_restarted_engine_finds_the_prefix_on_the_disk) {
   EXPECT_EQ(ask(*scene, prompt), 96);
   EXPECT_EQ(tiers(*scene).disk_hit_tokens, 96);
   EXPECT_EQ(tiers(*scene).host_hit_tokens, 0);
-  EXPECT_EQ(ask(*scene, prompt), 96);  // from the device
+  EXPECT_EQ(ask(*scene, prompt), 99);  // from the device, with a part of a block
   EXPECT_EQ(tiers(*scene).disk_hit_tokens, 96);
   EXPECT_TRUE(lines_.empty());
 }
@@ -154,6 +154,19 @@ TEST_F(TieredCacheTest, namespaces_share_nothing_in_any_tier) {
   scene = new_engine();
   EXPECT_EQ(ask(*scene, prompt, "c"), 0);
   EXPECT_EQ(ask(*scene, prompt, "a"), 96);
+}
+
+TEST_F(TieredCacheTest, a_flushed_cache_is_empty_in_every_tier_and_stays_so) {
+  use_disk();
+  const Tokens prompt = prompt_of(1, 100);
+  {
+    const auto scene = new_engine();
+    ask(*scene, prompt);
+    ASSERT_TRUE(scene->engine->flush_cache().ok());
+    EXPECT_EQ(ask(*scene, prompt), 0);
+    ASSERT_TRUE(scene->engine->flush_cache().ok());
+  }
+  EXPECT_EQ(ask(*new_engine(), prompt), 0);
 }
 
 TEST_F(TieredCacheTest, best_effort_does_not_wait_and_wait_does) {
@@ -227,7 +240,7 @@ TEST_F(TieredCacheTest, the_second_engine_of_a_folder_goes_without_it) {
   const auto second = new_engine();
   EXPECT_EQ(ask(*second, prompt), 0);
   EXPECT_EQ(lines_.size(), 1U);
-  EXPECT_EQ(ask(*first, prompt), 96);
+  EXPECT_EQ(ask(*first, prompt), 99);
 }
 
 TEST_F(TieredCacheTest, a_prefix_larger_than_memory_is_restored_in_part) {

@@ -266,6 +266,22 @@ bool DiskTier::evict_segment(std::int64_t number) {
   return true;
 }
 
+void DiskTier::clear() {
+  writer_.reset();
+  std::vector<std::int64_t> own;
+  for (const auto& [number, segment] : segments_) {
+    if (segment.last_use > 0) {
+      own.push_back(number);
+    }
+  }
+  for (const std::int64_t number : own) {
+    if (!evict_segment(number)) {
+      break;
+    }
+  }
+  places_.clear();
+}
+
 void DiskTier::forget(const BlockHash& hash, std::int64_t segment) {
   const auto found = places_.find(hash);
   if (found != places_.end() && found->second.segment == segment) {

@@ -47,6 +47,7 @@ class DiskTier final : public KvTier {
   std::int64_t get(std::span<const BlockHash> chain,
                    std::span<const std::span<std::byte>> out) override;
   std::int64_t put(std::span<const TierBlock> blocks) override;
+  void clear() override;
   TierStats stats() const override;
 
   std::int64_t num_segments() const { return std::ssize(segments_); }

@@ -121,6 +121,20 @@ TEST_F(DiskTierTest, a_limit_below_four_blocks_is_refused_with_the_number) {
             std::string::npos);
 }
 
+TEST_F(DiskTierTest, a_cleared_tier_has_no_blocks_in_any_later_life) {
+  put(*open(), {1, 2});
+  {
+    const auto tier = open();
+    put(*tier, {3});
+    tier->clear();
+    EXPECT_EQ(get(*tier, {1}) + get(*tier, {3}), 0);
+    EXPECT_EQ(put(*tier, {4}), 1);
+  }
+  const auto tier = open();
+  EXPECT_EQ(get(*tier, {1}) + get(*tier, {2}) + get(*tier, {3}), 0);
+  EXPECT_EQ(get(*tier, {4}), 1);
+}
+
 TEST_F(DiskTierTest, a_folder_has_one_process) {
   const auto tier = open();
   EXPECT_EQ(DiskTier::open(options_, files_).status().code(), Code::kUnavailable);

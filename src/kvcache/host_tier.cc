@@ -146,10 +146,30 @@ HostPin HostTier::pin(const BlockHash& hash) {
 }
 
 void HostTier::unpin(std::int32_t index) {
-  if (--at(index).num_pins == 0) {
-    link_youngest(index);
-    --num_busy_;
+  if (--at(index).num_pins > 0) {
+    return;
   }
+  if (at(index).state == State::kForgotten) {
+    give_back(index);
+    return;
+  }
+  link_youngest(index);
+  --num_busy_;
+}
+
+// What somebody still reads stays in its place until then.
+void HostTier::clear() {
+  for (const auto& [hash, index] : places_) {
+    Slot& slot = at(index);
+    if (slot.num_pins > 0) {
+      slot.state = State::kForgotten;
+    } else {
+      unlink(index);
+      slot = {};
+      free_.push_back(index);
+    }
+  }
+  places_.clear();
 }
 
 void HostTier::give_back(std::int32_t index) {

@@ -96,6 +96,7 @@ class HostTier final : public KvTier {
   std::int64_t get(std::span<const BlockHash> chain,
                    std::span<const std::span<std::byte>> out) override;
   std::int64_t put(std::span<const TierBlock> blocks) override;
+  void clear() override;
   TierStats stats() const override;
 
   bool contains(const BlockHash& hash) const { return places_.contains(hash); }
@@ -119,7 +120,7 @@ class HostTier final : public KvTier {
   friend class HostSlot;
   friend class HostPin;
 
-  enum class State : unsigned char { kFree, kFilling, kReady };
+  enum class State : unsigned char { kFree, kFilling, kReady, kForgotten };
 
   struct Slot {
     BlockHash hash{};

@@ -93,6 +93,21 @@ TEST(HostTier, a_slot_is_found_once_it_is_published_and_given_back_otherwise) {
   EXPECT_EQ(scene.tier.check_invariants().message(), "");
 }
 
+TEST(HostTier, a_cleared_tier_has_no_blocks_and_all_its_places) {
+  Scene scene(3);
+  scene.put({1, 2, 3});
+  {
+    const HostPin pin = scene.tier.pin(test_hash(2));
+    scene.tier.clear();
+    EXPECT_FALSE(scene.has(1) || scene.has(2) || scene.has(3));
+    EXPECT_EQ(std::memcmp(pin.payload().data(), test_payload(2).data(), kTestBlockBytes), 0);
+    EXPECT_EQ(scene.tier.check_invariants().message(), "");
+  }
+  EXPECT_EQ(scene.tier.check_invariants().message(), "");
+  scene.put({4, 5, 6});
+  EXPECT_TRUE(scene.has(4) && scene.has(5) && scene.has(6));
+}
+
 TEST(HostTier, more_than_it_holds_keeps_the_beginning) {
   Scene scene(3);
   const TestBlocks blocks({1, 2, 3, 4, 5});

@@ -63,6 +63,8 @@ class KvTier {
   /// these it has afterwards: the first ones, if there is no room for all. Requires payloads of the
   /// size of a block.
   virtual std::int64_t put(std::span<const TierBlock> blocks) = 0;
+  /// Forgets all blocks, for ever.
+  virtual void clear() = 0;
   virtual TierStats stats() const = 0;
 };
 
