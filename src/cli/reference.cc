@@ -30,9 +30,10 @@ class ReferenceCommand final : public Command {
         "`--max-num-seqs` as\n"
         "`PLUMB_MAX_NUM_SEQS`. `serve` knows all of them; `chat`, `generate` and `bench batch` "
         "know engine, layout and\n"
-        "back end.\n");
+        "back end, `generate` grammars too.\n");
     print_section<ServerOptions>("Server");
     print_section<EngineOptions>("Engine");
+    print_section<GrammarOptions>("Grammars");
     print_section<ModelOptions>("Layout");
     print_section<BackendOptions>("Back end");
     return kExitOk;

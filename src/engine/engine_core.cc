@@ -27,6 +27,13 @@ std::optional<Clock::TimePoint> deadline_after(Clock::TimePoint from,
   return own && *own < kFar ? std::optional(from + *own) : std::nullopt;
 }
 
+// Forced tokens are not chosen: nothing of the request may be about the choice, and nobody may want
+// its probability.
+bool is_free_to_jump(const SamplingParams& params) {
+  return !params.logprobs && params.bad_words.empty() && params.logit_bias.empty() &&
+         params.allowed_token_ids.empty() && params.processors.empty();
+}
+
 }  // namespace
 
 EngineCore::~EngineCore() {
@@ -45,6 +52,16 @@ void EngineCore::add(SeqId id, Request request, std::int64_t max_output, Clock::
   const SamplingParams& params = seq->request.sampling;
   if (has_penalties(params)) {
     seq->counts.emplace().add_prompt(seq->tokens);
+  }
+  for (const LogitProcessorSpec& spec : params.processors) {
+    Result<std::unique_ptr<LogitProcessor>> made =
+        make_logit_processor(spec, request_limits_.vocab_size);
+    PLUMB_CHECK(made.ok(), made.status().message());  // the request was checked
+    seq->processors.push_back(std::move(made).value());
+  }
+  if (seq->request.grammar != nullptr) {
+    seq->grammar.emplace(seq->request.grammar);
+    seq->can_jump = options_.jump_forward && is_free_to_jump(params);
   }
   if (!params.ignore_eos) {
     seq->ends = parts_.end_tokens;
@@ -309,6 +326,8 @@ Status EngineCore::compute(const Plan& plan) {
   finish_picks(plan);
   step_.model_time = computed - begin;
   step_.sample_time = parts_.clock->now() - computed;
+  step_.num_masks = sampler_.num_masks();
+  step_.mask_time = sampler_.mask_time();
   return {};
 }
 
@@ -329,6 +348,20 @@ void EngineCore::take_rows(std::span<const Result<EmittedToken>> results, Clock:
 }
 
 void EngineCore::take_token(Sequence& seq, EmittedToken token, Clock::TimePoint now) {
+  append_token(seq, std::move(token), now);
+  if (!seq.can_jump || seq.end.reason != FinishReason::kNone) {
+    return;
+  }
+  for (const TokenId forced : seq.grammar->forced(seq.max_output - seq.num_output())) {
+    append_token(seq, {forced, 0.0F, {}}, now);
+    ++totals_.num_forced_tokens;
+    if (seq.end.reason != FinishReason::kNone) {
+      return;
+    }
+  }
+}
+
+void EngineCore::append_token(Sequence& seq, EmittedToken token, Clock::TimePoint now) {
   const TokenId id = token.token;
   seq.tokens.push_back(id);
   if (seq.counts) {
@@ -340,7 +373,7 @@ void EngineCore::take_token(Sequence& seq, EmittedToken token, Clock::TimePoint 
   }
   seq.usage.completion_tokens = seq.num_output();
   ++totals_.completion_tokens;
-  seq.emitted = std::move(token);
+  seq.emitted.push_back(std::move(token));
   const SamplingParams& params = seq.request.sampling;
   const auto is_in = [id](const std::vector<TokenId>& ids) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
@@ -350,14 +383,24 @@ void EngineCore::take_token(Sequence& seq, EmittedToken token, Clock::TimePoint 
   } else if (seq.num_output() > params.min_tokens && is_in(seq.ends)) {
     const bool is_stop = is_in(params.stop_token_ids);
     seq.end = {is_stop ? FinishReason::kStop : FinishReason::kEos, is_stop ? id : -1, {}};
+  } else if (seq.grammar) {
+    follow_grammar(seq, id);
+  }
+}
+
+void EngineCore::follow_grammar(Sequence& seq, TokenId token) {
+  if (Status status = seq.grammar->accept(token); !status.ok()) {
+    seq.end = {FinishReason::kAbort, -1, std::move(status)};
+  } else if (seq.grammar->is_finished(sampler_.mask())) {
+    seq.end.reason = FinishReason::kComplete;
   }
 }
 
 void EngineCore::finish_picks(const Plan& plan) {
   for (const Pick& pick : plan.picks) {
     Sequence& seq = *queues_.find(pick.seq);
-    const bool is_prefill =
-        seq.num_output() == 0 || seq.num_step_tokens > 1 || (seq.num_output() == 1 && seq.emitted);
+    const bool is_first_output = seq.num_output() == std::ssize(seq.emitted);
+    const bool is_prefill = is_first_output || seq.num_step_tokens > 1;
     seq.num_computed += seq.num_step_tokens;
     if (seq.end.reason != FinishReason::kNone) {
       finish(seq);
@@ -369,7 +412,7 @@ void EngineCore::finish_picks(const Plan& plan) {
           std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.num_computed)),
           {.priority = seq.request.priority, .first_to_evict = false}, &seq.blocks);
     }
-    if (seq.emitted) {
+    if (!seq.emitted.empty()) {
       deliver(seq);
     }
   }
@@ -397,9 +440,8 @@ void EngineCore::finish(Sequence& seq) {
 void EngineCore::deliver(Sequence& seq) {
   StreamEvent event;
   event.seq = seq.id;
-  if (seq.emitted) {
-    event.tokens.push_back(std::move(*seq.emitted));
-    seq.emitted.reset();
+  if (!seq.emitted.empty()) {
+    event.tokens = std::exchange(seq.emitted, {});
     event.prompt_logprobs = std::exchange(seq.prompt_logprobs, {});
   }
   event.finish = seq.end.reason;
@@ -429,6 +471,8 @@ void EngineCore::observe(const Plan& plan) {
   totals_.plan_time += step_.plan_time;
   totals_.model_time += step_.model_time;
   totals_.sample_time += step_.sample_time;
+  totals_.num_masks += step_.num_masks;
+  totals_.mask_time += step_.mask_time;
   StepOutcome outcome;
   outcome.num_running = std::ssize(queues_.running());
   outcome.num_preempted = std::ssize(plan.preempts);

@@ -30,6 +30,7 @@ struct EngineOptions {
   EvictStrategy evict_policy = EvictStrategy::kLru;
   ScheduleOrder schedule_policy = ScheduleOrder::kFcfs;
   double kv_conservativeness = 1.0;
+  bool jump_forward = true;
 
   static constexpr auto fields() {
     using S = EngineOptions;
@@ -73,7 +74,9 @@ struct EngineOptions {
         field(&S::kv_conservativeness, "kv-conservativeness",
               "how much room the cache keeps for answers to come; less admits more and preempts "
               "more",
-              0.0, 4.0)};
+              0.0, 4.0),
+        field(&S::jump_forward, "jump-forward",
+              "append the tokens that a grammar dictates without computing a choice for each")};
   }
 };
 

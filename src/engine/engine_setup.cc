@@ -151,7 +151,8 @@ EngineCore::EngineCore(const EngineOptions& options, EngineParts parts, const Si
       workspace_(std::move(workspace)),
       cache_(std::move(cache)),
       batch_(std::move(batch)),
-      sampler_(parts_.model->facts().vocab_size, sizes.step.num_logits, device_of(parts_)),
+      sampler_(parts_.model->facts().vocab_size, sizes.step.num_logits, device_of(parts_),
+               *parts_.clock),
       planner_(sizes.limits, make_schedule_policy(options.schedule_policy), make_least_recompute(),
                std::make_unique<RatioAdmission>(options.kv_conservativeness)) {
   const auto num_seqs = static_cast<std::size_t>(options.max_num_seqs);

@@ -29,6 +29,8 @@ struct StepStats {
   std::int64_t num_preempted = 0;
   std::int64_t num_admitted = 0;
   std::int64_t num_evicted_blocks = 0;
+  std::int64_t num_masks = 0;              ///< of grammars
+  std::chrono::nanoseconds mask_time{};    ///< a part of sample_time
   std::chrono::nanoseconds plan_time{};    ///< deciding and arranging blocks and inputs
   std::chrono::nanoseconds model_time{};   ///< forward code
   std::chrono::nanoseconds sample_time{};  ///< choosing tokens, events, storing prefixes
@@ -59,6 +61,9 @@ struct EngineStats {
   std::int64_t cached_tokens = 0;      ///< of these, found in the prefix cache at first start
   std::int64_t prefill_tokens = 0;     ///< computed, again after preemption included
   std::int64_t completion_tokens = 0;  ///< produced
+  std::int64_t num_forced_tokens = 0;  ///< of these, dictated by a grammar without a choice
+  std::int64_t num_masks = 0;          ///< of grammars, one for each choice under one
+  std::chrono::nanoseconds mask_time{};
   std::chrono::nanoseconds plan_time{};
   std::chrono::nanoseconds model_time{};
   std::chrono::nanoseconds sample_time{};

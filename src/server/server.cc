@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kWorkerBodyBytes = 32 << 10;  // larger bodies are prepared off the loop
 constexpr std::int64_t kMaxQueuedBodies = 256;
+constexpr std::int64_t kMaxQueuedGrammars = 256;
 constexpr std::int64_t kMaxTimeoutMs = 86'400'000;
 
 bool is_loopback(const std::string& host) {
@@ -52,8 +53,10 @@ Server::Server(const ServerOptions& options, const ServerParts& parts)
 }
 
 Server::~Server() {
+  is_stopping_.store(true);
   http_.reset();
   workers_.reset();
+  compilers_.reset();
   if (loop_ != nullptr) {
     loop_->stop();
   }
@@ -79,6 +82,7 @@ Status Server::listen() {
   PLUMB_ASSIGN(loop_, IoContext::create("http", parts_.clock));
   transport_ = make_tcp_transport();
   workers_ = std::make_unique<ThreadPool>("prepare", 1, kMaxQueuedBodies);
+  compilers_ = std::make_unique<ThreadPool>("grammar", 1, kMaxQueuedGrammars);
   HttpServerOptions http;
   http.address = options_.host;
   http.port = static_cast<int>(options_.port);
@@ -132,9 +136,13 @@ void Server::drain() {
 
 void Server::forget(std::uint64_t call) {
   calls_.erase(call);
+  count_call(-1);
+}
+
+void Server::count_call(std::int64_t change) {
   {
     const MutexLock lock(drain_mutex_);
-    --num_calls_;
+    num_calls_ += change;
   }
   call_ended_.notify_all();
 }
@@ -291,8 +299,8 @@ std::optional<ApiError> Server::check_fields(const std::vector<std::string>& ign
                            "unknown parameter: '" + ignored.front().substr(0, 64) + "'");
 }
 
-void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
-                        const GenerationParams& params, std::vector<ChoiceRequest> choices) {
+void Server::launch_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
+                         const GenerationParams& params, std::vector<ChoiceRequest> choices) {
   std::optional<std::chrono::milliseconds> timeout;
   if (const auto header = transaction.request.headers.find("x-request-timeout-ms")) {
     std::int64_t value = 0;
@@ -313,6 +321,9 @@ void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat>
             "; send fewer or raise --max-queued-requests"));
     return;
   }
+  if (!params.request_id.empty()) {
+    transaction.request_id = params.request_id;
+  }
   const std::uint64_t id = next_call_++;
   const Call::Setup setup{params.stream, params.include_usage,
                           params.include_usage && params.continuous_usage, choices.size()};
@@ -324,10 +335,7 @@ void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat>
   }
   auto call = std::make_unique<Call>(*loop_, options_, metrics_, std::move(transaction),
                                      std::move(format), setup, [this, id] { forget(id); });
-  {
-    const MutexLock lock(drain_mutex_);
-    ++num_calls_;
-  }
+  count_call(1);
   Call& started = *calls_.emplace(id, std::move(call)).first->second;
   started.start(parts_.service, std::move(choices));
 }

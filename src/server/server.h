@@ -92,8 +92,14 @@ class Server final : public HttpHandler {
 
   std::optional<ApiError> check_model(const std::string& model) const;
   std::optional<ApiError> check_fields(const std::vector<std::string>& ignored) const;
+  struct WaitingCall;
+  /// Starts a call at once, or after its grammar has been compiled on a worker.
   void start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                   const GenerationParams& params, std::vector<ChoiceRequest> choices);
+  void compile_then_launch(std::shared_ptr<WaitingCall> waiting);
+  void launch_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
+                   const GenerationParams& params, std::vector<ChoiceRequest> choices);
+  void count_call(std::int64_t change);
   void forget(std::uint64_t call);
   void models(Transaction transaction) const;
   void one_model(Transaction transaction, const std::string& id) const;
@@ -112,6 +118,8 @@ class Server final : public HttpHandler {
   std::unique_ptr<IoContext> loop_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<ThreadPool> workers_;
+  std::unique_ptr<ThreadPool> compilers_;  // of grammars; a slow one holds up only those
+  std::atomic<bool> is_stopping_{false};
   std::map<std::uint64_t, std::unique_ptr<Call>> calls_;  // loop thread
   std::uint64_t next_call_ = 0;
   Mutex drain_mutex_;
