@@ -2,32 +2,11 @@
 #include <algorithm>
 #include <array>
 
+#include "grammar/code_points.h"
 #include "grammar/regex_set.h"
 
 namespace plumb {
 namespace {
-
-constexpr char32_t kMaxCodePoint = 0x10FFFF;
-
-// Rising, disjoint, not adjacent, inside Unicode.
-std::vector<CodePointRange> tidy(std::span<const CodePointRange> ranges) {
-  std::vector<CodePointRange> sorted;
-  for (const CodePointRange& range : ranges) {
-    if (range.first <= std::min(range.last, kMaxCodePoint)) {
-      sorted.push_back({range.first, std::min(range.last, kMaxCodePoint)});
-    }
-  }
-  std::sort(sorted.begin(), sorted.end());
-  std::vector<CodePointRange> out;
-  for (const CodePointRange& range : sorted) {
-    if (!out.empty() && range.first <= out.back().last + 1) {
-      out.back().last = std::max(out.back().last, range.last);
-    } else {
-      out.push_back(range);
-    }
-  }
-  return out;
-}
 
 // What the ranges have in [first, last], as offsets from first. Requires tidy ranges.
 std::vector<CodePointRange> clip(std::span<const CodePointRange> ranges, char32_t first,
@@ -58,7 +37,7 @@ constexpr std::array<EncodedLen, 5> kLengths = {{{1, 0, 0x7F, 0},
 }  // namespace
 
 RegexId RegexSet::char_class(std::span<const CodePointRange> ranges) {
-  const std::vector<CodePointRange> wanted = tidy(ranges);
+  const std::vector<CodePointRange> wanted = tidy_ranges(ranges);
   std::vector<RegexId> alternatives;
   for (const EncodedLen& length : kLengths) {
     const int shift = 6 * (length.num_bytes - 1);
@@ -106,18 +85,7 @@ RegexId RegexSet::continuation(std::span<const CodePointRange> ranges, int num_b
 }
 
 RegexId RegexSet::other_char(std::span<const CodePointRange> ranges) {
-  std::vector<CodePointRange> rest;
-  char32_t next = 0;
-  for (const CodePointRange& range : tidy(ranges)) {
-    if (range.first > next) {
-      rest.push_back({next, range.first - 1});
-    }
-    next = range.last + 1;
-  }
-  if (next <= kMaxCodePoint) {
-    rest.push_back({next, kMaxCodePoint});
-  }
-  return char_class(rest);
+  return char_class(other_ranges(ranges));
 }
 
 RegexId RegexSet::text() {

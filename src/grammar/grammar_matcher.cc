@@ -52,7 +52,7 @@ RowId GrammarMatcher::walk(RowId row, std::string_view bytes) {
 
 bool GrammarMatcher::accept(TokenId token) {
   if (grammar_->vocab().is_end(token)) {
-    if (is_terminated_ || !is_complete()) {
+    if (is_terminated_ || !status().ok() || !is_complete()) {
       return false;
     }
     rows_.push_back(rows_.back());
@@ -64,7 +64,7 @@ bool GrammarMatcher::accept(TokenId token) {
 }
 
 bool GrammarMatcher::accept_bytes(std::string_view bytes) {
-  if (is_terminated_) {
+  if (is_terminated_ || !status().ok()) {
     return false;
   }
   collect();
@@ -79,7 +79,7 @@ bool GrammarMatcher::accept_bytes(std::string_view bytes) {
 bool GrammarMatcher::fill_mask(std::span<std::uint32_t> mask) {
   PLUMB_CHECK(std::ssize(mask) >= grammar_->vocab().num_mask_words(), "fill_mask: mask too short");
   std::fill(mask.begin(), mask.end(), 0);
-  if (is_terminated_ || rows_.back() < 0) {
+  if (is_terminated_ || !status().ok()) {
     return false;
   }
   const RowStore::Key key = store_->key(rows_.back());
@@ -108,7 +108,7 @@ void GrammarMatcher::rollback(std::int64_t num_steps) {
 
 std::string GrammarMatcher::jump_forward(std::int64_t max_bytes) {
   std::string forced;
-  if (is_terminated_) {
+  if (is_terminated_ || !status().ok()) {
     return forced;
   }
   collect();
