@@ -27,6 +27,7 @@ struct ApiLimits {
   std::int64_t max_messages = 10'000;
   std::int64_t max_prompts = 2'048;
   std::int64_t max_token_ids = 4'000'000;
+  std::int64_t max_tokenize_bytes = 4 << 20;  ///< of the texts of /tokenize
   std::int64_t max_cache_salt = 1'024;
   std::int64_t max_bad_words = 1'024;
   std::int64_t max_bad_word_tokens = 64;

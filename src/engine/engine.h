@@ -59,6 +59,13 @@ class Engine {
   /// Ends all sequences (kUnavailable) and the thread. Idempotent.
   void stop();
 
+  /// Forgets all cached prefixes, so that none is reused any more.
+  /// Errors kUnavailable: a sequence runs or waits; nothing is forgotten.
+  Status flush_cache();
+
+  /// The events of the prefix cache, oldest first; null unless EngineOptions::kv_events.
+  const KvEventLog* kv_events() const { return core_->kv_events(); }
+
   EngineStats stats() const;
 
   /// For a watchdog: lock-free, also while a step takes long.

@@ -28,6 +28,7 @@ struct EngineOptions {
   std::chrono::milliseconds queue_timeout{0};
   bool prefix_cache = true;
   EvictStrategy evict_policy = EvictStrategy::kLru;
+  bool kv_events = false;
   ScheduleOrder schedule_policy = ScheduleOrder::kFcfs;
   double kv_conservativeness = 1.0;
   bool jump_forward = true;
@@ -68,6 +69,8 @@ struct EngineOptions {
                                 Choice<EvictStrategy>{"filo", EvictStrategy::kFilo},
                                 Choice<EvictStrategy>{"priority", EvictStrategy::kPriority},
                                 Choice<EvictStrategy>{"slru", EvictStrategy::kSlru}}),
+        field(&S::kv_events, "kv-events",
+              "keep the last events of the prefix cache for readers of /kv_events"),
         choice_field(&S::schedule_policy, "schedule-policy", "order of the queue",
                      std::array{Choice<ScheduleOrder>{"fcfs", ScheduleOrder::kFcfs},
                                 Choice<ScheduleOrder>{"priority", ScheduleOrder::kPriority}}),

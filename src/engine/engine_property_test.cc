@@ -53,6 +53,7 @@ class Schedule {
     options_.max_partial_prefills = 1 + below(3);
     options_.min_context = 1;
     options_.prefix_cache = below(5) != 0;
+    options_.kv_events = below(2) == 0;
     options_.evict_policy = static_cast<EvictStrategy>(below(kNumEvictStrategies));
     options_.schedule_policy = below(2) == 0 ? ScheduleOrder::kFcfs : ScheduleOrder::kPriority;
     options_.kv_conservativeness = below(4) == 0 ? 0.3 : 0.0;
@@ -215,6 +216,7 @@ TEST(EngineProperty, every_answer_is_the_one_given_alone_with_a_cold_cache) {
     schedule.run();
     sum.num_preemptions += schedule.stats.num_preemptions;
     sum.num_prefix_hits += schedule.stats.num_prefix_hits;
+    sum.num_tail_copies += schedule.stats.num_tail_copies;
     sum.num_mixed_steps += schedule.stats.num_mixed_steps;
     sum.num_chunked_prompts += schedule.stats.num_chunked_prompts;
     sum.num_evicted_blocks += schedule.stats.num_evicted_blocks;
@@ -226,6 +228,7 @@ TEST(EngineProperty, every_answer_is_the_one_given_alone_with_a_cold_cache) {
   RecordProperty("mixed_steps", static_cast<int>(sum.num_mixed_steps));
   EXPECT_GT(sum.num_preemptions, 300);
   EXPECT_GT(sum.num_prefix_hits, 500);
+  EXPECT_GT(sum.num_tail_copies, 300);
   EXPECT_GT(sum.num_mixed_steps, 1000);
   EXPECT_GT(sum.num_chunked_prompts, 300);
   EXPECT_GT(sum.num_evicted_blocks, 1000);

@@ -52,6 +52,7 @@ struct Sequence {
   PrefixPeek peek;  ///< of a waiting sequence: what the present step's plan counts on
 
   // Of the step under way.
+  bool starts_now = false;
   std::int64_t num_step_tokens = 0;
   std::vector<EmittedToken> emitted;
   SeqEnd end;
