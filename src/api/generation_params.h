@@ -32,6 +32,7 @@ struct ApiLimits {
   std::int64_t max_bad_words = 1'024;
   std::int64_t max_bad_word_tokens = 64;
   std::int64_t max_processors = 8;
+  std::int64_t max_routing_key = 256;
 };
 
 /// A text that must not come out, or the ids of its tokens.
@@ -71,6 +72,7 @@ struct GenerationParams {
   std::string request_id;  ///< the client's; empty = the header's or a new one
   std::int64_t priority = 0;
   std::string cache_salt;
+  std::string routing_key;
   std::optional<std::chrono::milliseconds> timeout;
   std::optional<std::chrono::milliseconds> queue_timeout;
 };

@@ -111,6 +111,21 @@ TEST(ChatRequest, numbers_beyond_every_integer_are_out_of_range_not_of_another_t
   EXPECT_EQ(chat_error(R"(,"max_tokens":9223372036854775808)"), "400 invalid_value max_tokens");
 }
 
+std::string with_field(const std::string& field) {
+  return body_error(R"({"messages":[{"role":"user","content":"x"}],)" + field + "}");
+}
+
+TEST(ChatRequest, scheduling_fields_are_held_to_their_limits) {
+  EXPECT_EQ(with_field(R"("priority":1000000)"), "accepted");
+  EXPECT_EQ(with_field(R"("priority":-1000001)"), "priority");
+  EXPECT_EQ(with_field(R"("priority":"high")"), "priority");
+  EXPECT_EQ(with_field(R"("timeout_ms":1)"), "accepted");
+  EXPECT_EQ(with_field(R"("timeout_ms":0)"), "timeout_ms");  // has passed already
+  EXPECT_EQ(with_field(R"("queue_timeout_ms":-5)"), "queue_timeout_ms");
+  EXPECT_EQ(with_field("\"routing_key\":\"" + std::string(256, 'k') + "\""), "accepted");
+  EXPECT_EQ(with_field("\"routing_key\":\"" + std::string(257, 'k') + "\""), "routing_key");
+}
+
 std::string completion_error(const std::string& text) {
   const auto result =
       read_completion_request(parse_json(text).value(), SamplingDefaults(), ApiLimits());

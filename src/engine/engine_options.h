@@ -8,7 +8,7 @@
 
 #include "base/option_field.h"
 #include "kvcache/evict_policy.h"
-#include "scheduler/schedule_policy.h"
+#include "scheduler/scheduler_options.h"
 
 namespace plumb {
 
@@ -29,9 +29,9 @@ struct EngineOptions {
   bool prefix_cache = true;
   EvictStrategy evict_policy = EvictStrategy::kLru;
   bool kv_events = false;
-  ScheduleOrder schedule_policy = ScheduleOrder::kFcfs;
   double kv_conservativeness = 1.0;
   bool jump_forward = true;
+  SchedulerOptions scheduler;  ///< bound by itself
 
   static constexpr auto fields() {
     using S = EngineOptions;
@@ -71,9 +71,6 @@ struct EngineOptions {
                                 Choice<EvictStrategy>{"slru", EvictStrategy::kSlru}}),
         field(&S::kv_events, "kv-events",
               "keep the last events of the prefix cache for readers of /kv_events"),
-        choice_field(&S::schedule_policy, "schedule-policy", "order of the queue",
-                     std::array{Choice<ScheduleOrder>{"fcfs", ScheduleOrder::kFcfs},
-                                Choice<ScheduleOrder>{"priority", ScheduleOrder::kPriority}}),
         field(&S::kv_conservativeness, "kv-conservativeness",
               "how much room the cache keeps for answers to come; less admits more and preempts "
               "more",

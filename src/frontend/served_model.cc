@@ -207,6 +207,7 @@ std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(
   }
   choice.request.prompt = std::move(prompt);
   choice.request.priority = params.priority;
+  choice.request.routing_key = params.routing_key;
   choice.request.cache_namespace = namespace_of({.salt = params.cache_salt});
   choice.request.timeout = params.timeout;
   choice.request.queue_timeout = params.queue_timeout;

@@ -408,6 +408,7 @@ void Server::launch_call(Transaction transaction, std::unique_ptr<ResponseFormat
   for (ChoiceRequest& choice : choices) {
     choice.request.cache_namespace = cache_namespace;
     choice.request.id = transaction.request_id;
+    choice.request.tenant = transaction.principal.name;
     if (timeout.has_value()) {
       choice.request.timeout = std::min(*timeout, choice.request.timeout.value_or(*timeout));
     }
