@@ -47,8 +47,10 @@ std::unique_ptr<const GrammarVocab> GrammarVocab::from_tokenizer(const Tokenizer
       bytes[static_cast<std::size_t>(id)] = tokenizer.token_bytes(id);
     }
   }
-  return std::make_unique<const GrammarVocab>(std::move(bytes), tokenizer.end_of_generation(),
-                                              cache_bytes);
+  auto vocab =
+      std::make_unique<GrammarVocab>(std::move(bytes), tokenizer.end_of_generation(), cache_bytes);
+  vocab->tokenizer_ = &tokenizer;
+  return vocab;
 }
 
 GrammarVocab::GrammarVocab(std::vector<std::string> token_bytes, std::vector<TokenId> end_tokens,

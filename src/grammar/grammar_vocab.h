@@ -33,7 +33,8 @@ class GrammarVocab {
  public:
   static constexpr std::int64_t kDefaultCacheBytes = std::int64_t{64} << 20;
 
-  /// vocab_size: that of the model, which may have more tokens than the tokenizer.
+  /// vocab_size: that of the model, which may have more tokens than the tokenizer. The tokenizer
+  /// outlives the vocabulary.
   static std::unique_ptr<const GrammarVocab> from_tokenizer(
       const Tokenizer& tokenizer, std::int32_t vocab_size,
       std::int64_t cache_bytes = kDefaultCacheBytes);
@@ -58,6 +59,9 @@ class GrammarVocab {
 
   const TokenTrie& trie() const { return trie_; }
 
+  /// How texts are spelled in tokens; null for a vocabulary that was made from bytes.
+  const Tokenizer* tokenizer() const { return tokenizer_; }
+
   /// How tokens fare in a live state. Cost: the first time a walk over the trie.
   std::shared_ptr<const TokenClass> classify(const Dfa& dfa, std::int32_t state) const;
 
@@ -74,6 +78,7 @@ class GrammarVocab {
 
   std::shared_ptr<const TokenClass> walk(const Dfa& dfa, std::int32_t state) const;
 
+  const Tokenizer* tokenizer_ = nullptr;
   std::vector<TokenId> end_tokens_;
   std::vector<std::string> token_bytes_;
   TokenTrie trie_;
