@@ -347,7 +347,7 @@ MemberSet JsonObjectDomain::all_present(const JsonArray& names, bool positive) {
   return positive ? Value{std::move(all)} : other;
 }
 
-MemberSet JsonObjectDomain::close(const SchemaPlace& /*place*/, Value others, Literal rest,
+MemberSet JsonObjectDomain::close(const SchemaPlace& /*place*/, const Value& others, Literal rest,
                                   bool positive, bool track) {
   Value result;
   for (const MemberAlternative& alternative : others) {

@@ -122,7 +122,8 @@ class JsonObjectDomain : public JsonMemberDomain {
   /// That all names are present, or that not all are.
   Value all_present(const JsonArray& names, bool positive);
   /// Applies an unevaluated keyword to the alternatives of the other keywords.
-  Value close(const SchemaPlace& place, Value others, Literal rest, bool positive, bool track);
+  Value close(const SchemaPlace& place, const Value& others, Literal rest, bool positive,
+              bool track);
 
   /// What the conditions of one alternative say about single names.
   class NamedConditions {
