@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "engine/kv_cache.h"
+#include "engine/seq_tiers.h"
 #include "request/request.h"
 #include "sampling/token_counts.h"
 #include "scheduler/schedule_policy.h"
@@ -53,6 +54,7 @@ struct Sequence {
   std::vector<std::uint64_t> prefix_hashes;  ///< of the prompt's whole blocks, where asked for
 
   std::int64_t num_once_computed = 0;  ///< the most num_computed ever was
+  SeqTiers tiers;
 
   // Of the step under way.
   bool starts_now = false;

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "frontend/tier_metrics.h"
+
 namespace plumb {
 
 std::shared_ptr<Generation> TextService::new_generation(GenerationListener& listener,
@@ -98,6 +100,7 @@ void TextService::export_metrics(Metrics& metrics) const {
       stats.prefill_tokens);
   set("plumb_generated_tokens", "tokens produced since the start", stats.completion_tokens);
   set("plumb_aborted", "sequences aborted since the start", stats.num_aborted);
+  export_tier_metrics(stats.tiers, metrics);
 }
 
 }  // namespace plumb
