@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "base/text.h"
 #include "grammar/json_number_set.h"
@@ -114,6 +115,18 @@ const Keyword* find_keyword(std::string_view name) {
   return it != kKeywords.end() && it->name == name ? &*it : nullptr;
 }
 
+/// Bytes of the schema's own texts in a message.
+constexpr std::size_t kMaxQuoted = 256;
+/// Bytes of a base URI: each reference under it copies it.
+constexpr std::size_t kMaxUri = 2'048;
+constexpr std::size_t kMaxIgnored = 100;
+
+/// The text, or its beginning if it is too long for a message.
+std::string quoted(std::string_view text) {
+  return text.size() <= kMaxQuoted ? std::string(text)
+                                   : to_valid_utf8(text.substr(0, kMaxQuoted)) + "...";
+}
+
 bool is_schema(const Json& value) {
   return value.is_bool() || value.is_object();
 }
@@ -128,9 +141,12 @@ bool is_type_name(const Json& value) {
          std::find(kTypes.begin(), kTypes.end(), value.as_string()) != kTypes.end();
 }
 
+/// Counts stay exact in doubles, and sums of them in 64 bits.
+constexpr std::int64_t kMaxNatural = std::int64_t{1} << 53;
+
 bool is_natural(const Json& value) {
   std::int64_t number = 0;
-  return value.to_int64(&number) && number >= 0;
+  return value.to_int64(&number) && number >= 0 && number <= kMaxNatural;
 }
 
 template <class Test>
@@ -146,39 +162,68 @@ bool all_items(const Json& value, bool may_be_empty, Test test) {
          std::all_of(value.as_array().begin(), value.as_array().end(), test);
 }
 
-/// What the value should be, or an empty text if it is.
-std::string_view missing_form(Form form, const Json& value) {
+bool has_form(const Json& value, Form form) {
   switch (form) {
     case Form::kAnnotation:
     case Form::kValue:
-      return "";
+      return true;
     case Form::kSchema:
-      return is_schema(value) ? "" : "a schema (an object or a boolean)";
+      return is_schema(value);
     case Form::kSchemas:
-      return all_items(value, false, is_schema) ? "" : "a non-empty array of schemas";
+      return all_items(value, false, is_schema);
     case Form::kSchemaMap:
-      return all_members(value, is_schema) ? "" : "an object of schemas";
+      return all_members(value, is_schema);
     case Form::kNumber:
-      return value.is_number() ? "" : "a number";
+      return value.is_number();
     case Form::kPositive:
-      return value.is_number() && value.as_double() > 0 ? "" : "a number above 0";
+      return value.is_number() && value.as_double() > 0;
     case Form::kNatural:
-      return is_natural(value) ? "" : "an integer of at least 0";
+      return is_natural(value);
     case Form::kBool:
-      return value.is_bool() ? "" : "a boolean";
+      return value.is_bool();
     case Form::kText:
-      return value.is_string() ? "" : "a string";
+      return value.is_string();
     case Form::kTexts:
-      return all_texts(value) ? "" : "an array of strings";
+      return all_texts(value);
     case Form::kTextsMap:
-      return all_members(value, all_texts) ? "" : "an object of arrays of strings";
+      return all_members(value, all_texts);
     case Form::kType:
-      return is_type_name(value) || all_items(value, false, is_type_name)
-                 ? ""
-                 : "one of null, boolean, object, array, number, string, integer, or an array of "
-                   "these";
+      return is_type_name(value) || all_items(value, false, is_type_name);
     case Form::kValues:
-      return value.is_array() ? "" : "an array";
+      return value.is_array();
+  }
+  return false;
+}
+
+std::string_view form_name(Form form) {
+  switch (form) {
+    case Form::kAnnotation:
+    case Form::kValue:
+      return "any value";
+    case Form::kSchema:
+      return "a schema (an object or a boolean)";
+    case Form::kSchemas:
+      return "a non-empty array of schemas";
+    case Form::kSchemaMap:
+      return "an object of schemas";
+    case Form::kNumber:
+      return "a number";
+    case Form::kPositive:
+      return "a number above 0";
+    case Form::kNatural:
+      return "an integer from 0 to 2^53";
+    case Form::kBool:
+      return "a boolean";
+    case Form::kText:
+      return "a string";
+    case Form::kTexts:
+      return "an array of strings";
+    case Form::kTextsMap:
+      return "an object of arrays of strings";
+    case Form::kType:
+      return "one of null, boolean, object, array, number, string, integer, or an array of these";
+    case Form::kValues:
+      return "an array";
   }
   return "";
 }
@@ -253,47 +298,81 @@ Result<std::unique_ptr<JsonSchemaDocument>> JsonSchemaDocument::parse(
                                   .dynamic_anchors = {},
                                   .dialect = kDraft2020});
   document->uris_[""] = SchemaResourceId{0};
-  PLUMB_RETURN_IF_ERROR(document->add_schema(document->json_, "#", SchemaResourceId{0}));
+  PLUMB_RETURN_IF_ERROR(
+      document->add_schema(document->json_, {SchemaId{0}, "#"}, SchemaResourceId{0}));
   return document;
 }
 
-Status JsonSchemaDocument::add_schema(const Json& json, const std::string& pointer,
-                                      SchemaResourceId resource) {
+Status JsonSchemaDocument::add_schema(const Json& json, Place place, SchemaResourceId resource) {
   if (ids_.contains(&json)) {
     return {};
   }
   const auto id = static_cast<SchemaId>(entries_.size());
   ids_[&json] = id;
-  entries_.push_back({&json, pointer, resource});
+  entries_.push_back({&json, std::move(place), resource});
   if (!json.is_object()) {
     return {};
   }
   const JsonObject& object = json.as_object();
-  PLUMB_RETURN_IF_ERROR(enter_resource(object, pointer, id, &resource));
+  PLUMB_RETURN_IF_ERROR(enter_resource(object, id, &resource));
   entries_[static_cast<std::size_t>(id)].resource = resource;
-  PLUMB_RETURN_IF_ERROR(add_anchors(object, pointer, id, resource));
+  PLUMB_RETURN_IF_ERROR(add_anchors(object, id, resource));
   if (options_.strict) {
-    PLUMB_RETURN_IF_ERROR(check_strict(object, pointer));
+    PLUMB_RETURN_IF_ERROR(check_strict(object, id));
   }
   for (const JsonMember& member : object) {
-    PLUMB_RETURN_IF_ERROR(add_keyword(member, pointer, resource));
+    PLUMB_RETURN_IF_ERROR(add_keyword(member, id, resource));
   }
   return {};
 }
 
-Status JsonSchemaDocument::enter_resource(const JsonObject& object, const std::string& pointer,
-                                          SchemaId id, SchemaResourceId* resource) {
+std::string JsonSchemaDocument::pointer(SchemaId id) const {
+  std::vector<std::string_view> steps;
+  std::size_t num_bytes = 0;
+  while (true) {
+    steps.push_back(entry(id).place.step);
+    num_bytes += steps.back().size();
+    if (id == root()) {
+      break;
+    }
+    id = entry(id).place.parent;
+  }
+  std::string out;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    out += num_bytes > kMaxQuoted ? quoted(*step) : std::string(*step);
+  }
+  return out;
+}
+
+void JsonSchemaDocument::ignore(SchemaId id, std::string_view keyword) {
+  std::string entry = quoted(keyword) + " at " + pointer(id);
+  if (ignored_.size() < kMaxIgnored &&
+      std::find(ignored_.begin(), ignored_.end(), entry) == ignored_.end()) {
+    ignored_.push_back(std::move(entry));
+  }
+}
+
+Status JsonSchemaDocument::error(Code code, SchemaId id, std::string_view keyword,
+                                 std::string_view message) const {
+  return {code, pointer(id) + quoted(pointer_step(keyword)) + ": " + std::string(message)};
+}
+
+Status JsonSchemaDocument::enter_resource(const JsonObject& object, SchemaId id,
+                                          SchemaResourceId* resource) {
   const Json* const name = object.find("$id");
   if (name != nullptr && name->is_string()) {
     const Resource& outer = resources_[static_cast<std::size_t>(*resource)];
     if (!uri_fragment(name->as_string()).empty()) {
-      return Status{Code::kInvalidArgument,
-                    pointer + "/$id: a fragment is not allowed; use $anchor"};
+      return error(Code::kInvalidArgument, id, "$id", "a fragment is not allowed; use $anchor");
     }
     std::string uri = resolve_uri(outer.uri, name->as_string());
+    if (uri.size() > kMaxUri) {
+      return error(Code::kInvalidArgument, id, "$id",
+                   "longer than " + std::to_string(kMaxUri) + " bytes");
+    }
     const auto entered = static_cast<SchemaResourceId>(resources_.size());
     if (!uris_.try_emplace(uri, entered).second && id != root()) {
-      return Status{Code::kInvalidArgument, pointer + "/$id: " + uri + " is used twice"};
+      return error(Code::kInvalidArgument, id, "$id", quoted(uri) + " is used twice");
     }
     uris_[uri] = entered;
     resources_.push_back({.uri = std::move(uri),
@@ -308,29 +387,30 @@ Status JsonSchemaDocument::enter_resource(const JsonObject& object, const std::s
     Resource& entered = resources_[static_cast<std::size_t>(*resource)];
     entered.dialect = dialect_of(dialect->as_string());
     if (entered.dialect == 0 && !options_.lenient) {
-      return Status{Code::kUnsupported,
-                    pointer + "/$schema: " + dialect->as_string() +
-                        " is not supported; use https://json-schema.org/draft/2020-12/schema"};
+      return error(Code::kUnsupported, id, "$schema",
+                   quoted(dialect->as_string()) +
+                       " is not supported; use https://json-schema.org/draft/2020-12/schema");
     }
     if (entered.dialect == 0) {
-      ignored_.push_back("$schema at " + pointer);
+      ignore(id, "$schema");
       entered.dialect = kDraft2020;
     }
   }
   return {};
 }
 
-Status JsonSchemaDocument::add_anchors(const JsonObject& object, const std::string& pointer,
-                                       SchemaId id, SchemaResourceId resource) {
+Status JsonSchemaDocument::add_anchors(const JsonObject& object, SchemaId id,
+                                       SchemaResourceId resource) {
   Resource& owner = resources_[static_cast<std::size_t>(resource)];
   for (const std::string_view keyword : {"$anchor", "$dynamicAnchor"}) {
     const Json* const name = object.find(keyword);
     if (name == nullptr || !name->is_string()) {
       continue;
     }
-    if (!owner.anchors.try_emplace(name->as_string(), id).second) {
-      return Status{Code::kInvalidArgument, pointer + "/" + std::string(keyword) + ": " +
-                                                name->as_string() + " is used twice"};
+    const auto [known, fresh] = owner.anchors.try_emplace(name->as_string(), id);
+    if (!fresh && known->second != id) {
+      return error(Code::kInvalidArgument, id, keyword,
+                   quoted(name->as_string()) + " is used twice");
     }
     if (keyword == "$dynamicAnchor") {
       owner.dynamic_anchors.try_emplace(name->as_string(), id);
@@ -339,58 +419,60 @@ Status JsonSchemaDocument::add_anchors(const JsonObject& object, const std::stri
   return {};
 }
 
-Status JsonSchemaDocument::add_keyword(const JsonMember& member, const std::string& pointer,
+Status JsonSchemaDocument::add_keyword(const JsonMember& member, SchemaId id,
                                        SchemaResourceId resource) {
   const std::uint32_t dialect = resources_[static_cast<std::size_t>(resource)].dialect;
   const Keyword* const keyword = find_keyword(member.key);
-  const std::string place = pointer + pointer_step(member.key);
   if (keyword == nullptr || (keyword->drafts & dialect) == 0) {
     if (member.key.starts_with("x-")) {
       return {};
     }
     if (options_.lenient) {
-      ignored_.push_back(member.key + " at " + pointer);
+      ignore(id, member.key);
       return {};
     }
-    return Status{Code::kUnsupported,
-                  place + ": keyword " + member.key + " is not supported; remove it"};
+    return error(Code::kUnsupported, id, member.key,
+                 "keyword " + quoted(member.key) + " is not supported; remove it");
   }
-  if (const std::string_view form = missing_form(keyword->form, member.value); !form.empty()) {
-    return Status{Code::kInvalidArgument, place + ": must be " + std::string(form)};
+  if (!has_form(member.value, keyword->form)) {
+    return error(Code::kInvalidArgument, id, member.key,
+                 "must be " + std::string(form_name(keyword->form)));
   }
   if (holds_numbers(keyword->form) && !has_exact_numbers(member.value)) {
-    return Status{Code::kUnsupported,
-                  place + ": holds a number beyond 64-bit integers or of more than " +
-                      std::to_string(kMaxNumberChars) + " characters"};
+    return error(Code::kUnsupported, id, member.key,
+                 "holds a number beyond 64-bit integers or of more than " +
+                     std::to_string(kMaxNumberChars) + " characters");
   }
+  const std::string step = pointer_step(member.key);
   switch (keyword->form) {
     case Form::kSchema:
-      return add_schema(member.value, place, resource);
+      return add_schema(member.value, {id, step}, resource);
     case Form::kSchemas:
     case Form::kSchemaMap:
-      return add_subschemas(member.value, place, resource);
+      return add_subschemas(member.value, {id, step}, resource);
     default:
       return {};
   }
 }
 
-Status JsonSchemaDocument::add_subschemas(const Json& value, const std::string& pointer,
+Status JsonSchemaDocument::add_subschemas(const Json& value, const Place& place,
                                           SchemaResourceId resource) {
   if (value.is_object()) {
     for (const JsonMember& member : value.as_object()) {
-      PLUMB_RETURN_IF_ERROR(add_schema(member.value, pointer + pointer_step(member.key), resource));
+      PLUMB_RETURN_IF_ERROR(add_schema(
+          member.value, {place.parent, place.step + pointer_step(member.key)}, resource));
     }
     return {};
   }
   const JsonArray& items = value.as_array();
   for (std::size_t i = 0; i < items.size(); ++i) {
-    PLUMB_RETURN_IF_ERROR(add_schema(items[i], pointer + "/" + std::to_string(i), resource));
+    PLUMB_RETURN_IF_ERROR(
+        add_schema(items[i], {place.parent, place.step + "/" + std::to_string(i)}, resource));
   }
   return {};
 }
 
-Status JsonSchemaDocument::check_strict(const JsonObject& object,
-                                        const std::string& pointer) const {
+Status JsonSchemaDocument::check_strict(const JsonObject& object, SchemaId id) const {
   const Json* const type = object.find("type");
   const Json* const properties = object.find("properties");
   const bool is_object = type != nullptr && *type == Json("object");
@@ -399,19 +481,23 @@ Status JsonSchemaDocument::check_strict(const JsonObject& object,
   }
   const Json* const additional = object.find("additionalProperties");
   if (additional == nullptr || *additional != Json(false)) {
-    return Status{Code::kInvalidArgument,
-                  pointer + "/additionalProperties: must be false in strict mode"};
+    return error(Code::kInvalidArgument, id, "additionalProperties",
+                 "must be false in strict mode");
   }
   if (properties == nullptr || !properties->is_object()) {
     return {};
   }
+  std::set<std::string_view> names;
   const Json* const required = object.find("required");
+  if (required != nullptr && all_texts(*required)) {
+    for (const Json& name : required->as_array()) {
+      names.insert(name.as_string());
+    }
+  }
   for (const JsonMember& member : properties->as_object()) {
-    if (required == nullptr || !required->is_array() ||
-        std::find(required->as_array().begin(), required->as_array().end(), Json(member.key)) ==
-            required->as_array().end()) {
-      return Status{Code::kInvalidArgument,
-                    pointer + "/required: must list " + member.key + " in strict mode"};
+    if (!names.contains(member.key)) {
+      return error(Code::kInvalidArgument, id, "required",
+                   "must list " + quoted(member.key) + " in strict mode");
     }
   }
   return {};
@@ -421,7 +507,7 @@ Result<SchemaTarget> JsonSchemaDocument::resolve(SchemaId from, std::string_view
   const Resource& base = resources_[static_cast<std::size_t>(resource(from))];
   const auto found = uris_.find(resolve_uri(base.uri, reference));
   if (found == uris_.end()) {
-    return Status{Code::kUnsupported, pointer(from) + ": reference " + std::string(reference) +
+    return Status{Code::kUnsupported, pointer(from) + ": reference " + quoted(reference) +
                                           " leaves the schema, and nothing is fetched; put its "
                                           "target under $defs with its $id"};
   }
@@ -437,7 +523,7 @@ Result<SchemaTarget> JsonSchemaDocument::resolve(SchemaId from, std::string_view
   const auto anchor = target.anchors.find(fragment);
   if (anchor == target.anchors.end()) {
     return Status{Code::kInvalidArgument,
-                  pointer(from) + ": reference " + std::string(reference) + " names no anchor"};
+                  pointer(from) + ": reference " + quoted(reference) + " names no anchor"};
   }
   const auto dynamic = target.dynamic_anchors.find(fragment);
   const bool redirects =
@@ -450,7 +536,7 @@ Result<SchemaId> JsonSchemaDocument::follow_pointer(SchemaId from, SchemaResourc
   std::string_view pointer = fragment;
   const SchemaId start = resources_[static_cast<std::size_t>(resource)].root;
   const Json* json = entry(start).json;
-  std::string place = entry(start).pointer;
+  std::string place;
   while (!pointer.empty() && json != nullptr) {
     pointer.remove_prefix(1);
     const std::size_t end = std::min(pointer.find('/'), pointer.size());
@@ -477,7 +563,7 @@ Result<SchemaId> JsonSchemaDocument::follow_pointer(SchemaId from, SchemaResourc
     return Status{Code::kInvalidArgument, this->pointer(from) + ": reference #" +
                                               std::string(fragment) + " leads to no schema"};
   }
-  PLUMB_RETURN_IF_ERROR(add_schema(*json, place, resource));
+  PLUMB_RETURN_IF_ERROR(add_schema(*json, {start, std::move(place)}, resource));
   return id_of(*json);
 }
 

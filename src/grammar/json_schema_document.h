@@ -46,7 +46,8 @@ class JsonSchemaDocument {
 
   const Json& json(SchemaId id) const { return *entry(id).json; }
 
-  const std::string& pointer(SchemaId id) const { return entry(id).pointer; }
+  /// JSON pointer with a leading '#'; long steps are cut short.
+  std::string pointer(SchemaId id) const;
 
   SchemaResourceId resource(SchemaId id) const { return entry(id).resource; }
 
@@ -61,13 +62,25 @@ class JsonSchemaDocument {
     return resources_[static_cast<std::size_t>(resource)].dynamic_anchors;
   }
 
-  /// "#/a/b keyword" of each thing that `lenient` dropped.
+  /// Notes what `lenient` dropped.
+  void ignore(SchemaId id, std::string_view keyword);
+
+  /// "KEYWORD at POINTER" of the first hundred of these.
   std::vector<std::string>& ignored() { return ignored_; }
 
+  /// An error about a keyword.
+  Status error(Code code, SchemaId id, std::string_view keyword, std::string_view message) const;
+
  private:
+  /// The pointer of a schema relative to another one. Whole pointers would multiply long names.
+  struct Place {
+    SchemaId parent{};
+    std::string step;
+  };
+
   struct Entry {
     const Json* json = nullptr;
-    std::string pointer;
+    Place place;
     SchemaResourceId resource{};
   };
 
@@ -84,15 +97,12 @@ class JsonSchemaDocument {
 
   const Entry& entry(SchemaId id) const { return entries_[static_cast<std::size_t>(id)]; }
 
-  Status add_schema(const Json& json, const std::string& pointer, SchemaResourceId resource);
-  Status enter_resource(const JsonObject& object, const std::string& pointer, SchemaId id,
-                        SchemaResourceId* resource);
-  Status add_anchors(const JsonObject& object, const std::string& pointer, SchemaId id,
-                     SchemaResourceId resource);
-  Status add_keyword(const JsonMember& member, const std::string& pointer,
-                     SchemaResourceId resource);
-  Status add_subschemas(const Json& value, const std::string& pointer, SchemaResourceId resource);
-  Status check_strict(const JsonObject& object, const std::string& pointer) const;
+  Status add_schema(const Json& json, Place place, SchemaResourceId resource);
+  Status enter_resource(const JsonObject& object, SchemaId id, SchemaResourceId* resource);
+  Status add_anchors(const JsonObject& object, SchemaId id, SchemaResourceId resource);
+  Status add_keyword(const JsonMember& member, SchemaId id, SchemaResourceId resource);
+  Status add_subschemas(const Json& value, const Place& place, SchemaResourceId resource);
+  Status check_strict(const JsonObject& object, SchemaId id) const;
   Result<SchemaId> follow_pointer(SchemaId from, SchemaResourceId resource,
                                   std::string_view fragment);
 

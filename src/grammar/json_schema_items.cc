@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 
 #include "grammar/json_schema_members.h"
 
@@ -26,19 +27,22 @@ bool JsonArrayDomain::contradicts(const std::vector<MemberAtom>& atoms) {
     return true;
   }
   // Items that must exist and that a condition names.
-  for (const MemberAtom& named : atoms) {
-    if (named.kind != Kind::kItem || named.from >= min) {
-      continue;
+  std::map<std::int64_t, std::vector<Literal>> items;
+  for (const MemberAtom& atom : atoms) {
+    if (atom.kind == Kind::kItem && atom.from < min) {
+      items[atom.from].push_back(atom.literal);
     }
-    std::vector<Literal> literals;
+  }
+  for (auto& [index, literals] : items) {
     for (const MemberAtom& atom : atoms) {
-      if ((atom.kind == Kind::kItem && atom.from == named.from) ||
-          (atom.kind == Kind::kRest && atom.from <= named.from)) {
+      if (atom.kind == Kind::kRest && atom.from <= index) {
         literals.push_back(atom.literal);
       }
     }
     const GoalId goal = terms().goal(std::move(literals));
-    if (terms().surely_empty(goal)) {
+    // Each named item scans all conditions.
+    if (!terms().charge(static_cast<std::int64_t>(atoms.size()) / 64) ||
+        terms().surely_empty(goal)) {
       terms().note_empty_requirement(goal);
       return true;
     }
@@ -52,15 +56,21 @@ MemberSet JsonArrayDomain::constant(const Json& json, bool positive) {
   }
   const JsonArray& values = json.as_array();
   const auto length = static_cast<std::int64_t>(values.size());
+  if (!positive) {
+    Value other = join(size(true, length, false), size(false, length, false));
+    for (std::int64_t i = 0; i < length; ++i) {
+      const Literal equal = terms().constant(values[static_cast<std::size_t>(i)]);
+      other = join(std::move(other),
+                   meet(one(item(Kind::kItem, i, negated(equal))), size(true, i + 1, true)));
+    }
+    return other;
+  }
   Value exact = meet(size(true, length, true), size(false, length, true));
-  Value other = join(size(true, length, false), size(false, length, false));
   for (std::int64_t i = 0; i < length; ++i) {
     const Literal equal = terms().constant(values[static_cast<std::size_t>(i)]);
-    exact = meet(exact, one(item(Kind::kItem, i, equal)));
-    other = join(std::move(other),
-                 meet(one(item(Kind::kItem, i, negated(equal))), size(true, i + 1, true)));
+    exact[0].atoms.push_back(item(Kind::kItem, i, equal));
   }
-  return positive ? exact : other;
+  return exact;
 }
 
 MemberSet JsonArrayDomain::prefix_items(const SchemaPlace& place, const JsonArray& schemas,

@@ -23,6 +23,17 @@ EvaluatedMembers united(EvaluatedMembers a, const EvaluatedMembers& b) {
   return a;
 }
 
+/// Adds conditions; without repetition where looking for it is cheap.
+void add_atoms(const std::vector<MemberAtom>& from, std::vector<MemberAtom>* to) {
+  constexpr std::size_t kMaxComparisons = 10'000;
+  const bool look = from.size() * to->size() <= kMaxComparisons;
+  for (const MemberAtom& atom : from) {
+    if (!look || std::find(to->begin(), to->end(), atom) == to->end()) {
+      to->push_back(atom);
+    }
+  }
+}
+
 bool is_top(const MemberAlternative& alternative) {
   return alternative.atoms.empty() && alternative.evaluated == EvaluatedMembers{};
 }
@@ -40,11 +51,7 @@ MemberSet JsonMemberDomain::meet(const Value& a, const Value& b) {
   for (const MemberAlternative& left : a) {
     for (const MemberAlternative& right : b) {
       MemberAlternative both{left.atoms, united(left.evaluated, right.evaluated)};
-      for (const MemberAtom& atom : right.atoms) {
-        if (std::find(both.atoms.begin(), both.atoms.end(), atom) == both.atoms.end()) {
-          both.atoms.push_back(atom);
-        }
-      }
+      add_atoms(right.atoms, &both.atoms);
       if (!terms_->charge(1 + static_cast<std::int64_t>(both.atoms.size()) / 8)) {
         return bottom();
       }
@@ -133,10 +140,35 @@ RegexId JsonObjectDomain::other_keys(const std::vector<std::string>& names,
   return strings_->without(strings_->top().regex, regexes.any_of(taken));
 }
 
+std::vector<Literal> JsonObjectDomain::NamedConditions::on(const std::string& name) const {
+  std::vector<Literal> literals;
+  if (const auto own = by_name_.find(name); own != by_name_.end()) {
+    literals = own->second;
+  }
+  for (const MemberAtom* atom : by_keys_) {
+    if (domain_->covers(*atom, name)) {
+      literals.push_back(atom->literal);
+    }
+  }
+  return literals;
+}
+
+JsonObjectDomain::NamedConditions::NamedConditions(JsonObjectDomain* domain,
+                                                   std::span<const MemberAtom> atoms)
+    : domain_(domain) {
+  for (const MemberAtom& atom : atoms) {
+    if (atom.is_named) {
+      by_name_[atom.name].push_back(atom.literal);
+    } else if (atom.kind == Kind::kEvery) {
+      by_keys_.push_back(&atom);
+    }
+  }
+}
+
 bool JsonObjectDomain::contradicts(const std::vector<MemberAtom>& atoms) {
   std::int64_t min = 0;
   std::int64_t max = INT64_MAX;
-  std::set<std::string_view> required;
+  std::set<std::string> required;
   for (const MemberAtom& atom : atoms) {
     if (atom.kind == Kind::kMinSize) {
       min = std::max(min, atom.count);
@@ -149,15 +181,10 @@ bool JsonObjectDomain::contradicts(const std::vector<MemberAtom>& atoms) {
   if (std::max(min, static_cast<std::int64_t>(required.size())) > max) {
     return true;
   }
-  for (const std::string_view name : required) {
-    std::vector<Literal> literals;
-    for (const MemberAtom& atom : atoms) {
-      if ((atom.kind == Kind::kEvery || atom.is_named) && covers(atom, name)) {
-        literals.push_back(atom.literal);
-      }
-    }
-    const GoalId goal = terms().goal(std::move(literals));
-    if (terms().surely_empty(goal)) {
+  const NamedConditions conditions(this, atoms);
+  for (const std::string& name : required) {
+    const GoalId goal = terms().goal(conditions.on(name));
+    if (!terms().charge(0) || terms().surely_empty(goal)) {
       terms().note_empty_requirement(goal);
       return true;
     }
@@ -196,14 +223,19 @@ MemberSet JsonObjectDomain::constant(const Json& json, bool positive) {
   for (const JsonMember& member : json.as_object()) {
     names.push_back(member.key);
     const Literal equal = terms().constant(member.value);
-    exact.atoms.push_back(named(Kind::kSome, member.key, equal));
-    other = join(std::move(other), presence(member.key, false));
-    other = join(std::move(other), one(named(Kind::kSome, member.key, negated(equal))));
+    if (positive) {
+      exact.atoms.push_back(named(Kind::kSome, member.key, equal));
+    } else {
+      other = join(std::move(other), presence(member.key, false));
+      other = join(std::move(other), one(named(Kind::kSome, member.key, negated(equal))));
+    }
   }
   const RegexId rest = other_keys(names, {});
-  exact.atoms.push_back(keyed(Kind::kEvery, rest, Literal::kFalse));
-  other = join(std::move(other), one(keyed(Kind::kSome, rest, Literal::kTrue)));
-  return positive ? Value{std::move(exact)} : other;
+  if (positive) {
+    exact.atoms.push_back(keyed(Kind::kEvery, rest, Literal::kFalse));
+    return {std::move(exact)};
+  }
+  return join(std::move(other), one(keyed(Kind::kSome, rest, Literal::kTrue)));
 }
 
 MemberSet JsonObjectDomain::properties(const SchemaPlace& place, const JsonObject& map,
@@ -315,7 +347,7 @@ MemberSet JsonObjectDomain::all_present(const JsonArray& names, bool positive) {
   return positive ? Value{std::move(all)} : other;
 }
 
-MemberSet JsonObjectDomain::close(const SchemaPlace& /*place*/, Value others, Literal rest,
+MemberSet JsonObjectDomain::close(const SchemaPlace& /*place*/, const Value& others, Literal rest,
                                   bool positive, bool track) {
   Value result;
   for (const MemberAlternative& alternative : others) {

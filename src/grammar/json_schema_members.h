@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -120,7 +122,22 @@ class JsonObjectDomain : public JsonMemberDomain {
   /// That all names are present, or that not all are.
   Value all_present(const JsonArray& names, bool positive);
   /// Applies an unevaluated keyword to the alternatives of the other keywords.
-  Value close(const SchemaPlace& place, Value others, Literal rest, bool positive, bool track);
+  Value close(const SchemaPlace& place, const Value& others, Literal rest, bool positive,
+              bool track);
+
+  /// What the conditions of one alternative say about single names.
+  class NamedConditions {
+   public:
+    /// Requires the conditions outlive this.
+    NamedConditions(JsonObjectDomain* domain, std::span<const MemberAtom> atoms);
+    /// What a member of that name must satisfy.
+    std::vector<Literal> on(const std::string& name) const;
+
+   private:
+    JsonObjectDomain* domain_;
+    std::map<std::string, std::vector<Literal>> by_name_;
+    std::vector<const MemberAtom*> by_keys_;
+  };
 
   /// Whether the atom speaks of the name.
   bool covers(const MemberAtom& atom, std::string_view name);

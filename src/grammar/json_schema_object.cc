@@ -84,15 +84,9 @@ class ObjectPlanner {
         plan->members[index[atom.name]].required = true;
       }
     }
+    const JsonObjectDomain::NamedConditions conditions(&writer_->objects(), atoms_);
     for (Member& member : plan->members) {
-      std::vector<Literal> literals;
-      for (const MemberAtom& atom : atoms_) {
-        if ((atom.kind == Kind::kEvery || atom.is_named) &&
-            writer_->objects().covers(atom, member.name)) {
-          literals.push_back(atom.literal);
-        }
-      }
-      member.value = writer_->terms().goal(std::move(literals));
+      member.value = writer_->terms().goal(conditions.on(member.name));
     }
     writer_->terms().charge(static_cast<std::int64_t>(plan->members.size()));
   }

@@ -9,6 +9,13 @@
 
 namespace plumb {
 
+namespace {
+
+/// States of an automaton that is built only to see whether its language is empty.
+constexpr std::int64_t kMaxProbeStates = 50'000;
+
+}  // namespace
+
 bool names_json_type(const Json& names, std::string_view type) {
   if (names.is_string()) {
     return names.as_string() == type;
@@ -138,11 +145,16 @@ bool JsonStringDomain::is_none(RegexId regex) {
   }
   const auto [it, fresh] = is_none_.try_emplace(regex, false);
   if (fresh && terms_->charge(1)) {
-    const Result<Dfa> dfa = Dfa::build(regex, &regexes(), &terms_->budget());
+    // Its states are gone afterwards, so they count as work, not as a part of the grammar.
+    CompileBudget::Limits limits = terms_->budget().limits();
+    limits.max_states = std::min(limits.max_states, kMaxProbeStates);
+    CompileBudget budget(limits, {});
+    const Result<Dfa> dfa = Dfa::build(regex, &regexes(), &budget);
     if (!dfa.ok()) {
       terms_->fail(dfa.status());
       return true;
     }
+    terms_->charge(dfa.value().num_states() / 16);
     it->second = dfa.value().start() == Dfa::kDead;
   }
   return it->second;

@@ -14,7 +14,7 @@ template <class V>
 class JsonScalarDomain {
  public:
   using Value = V;
-  static constexpr std::string_view kUnevaluated = "";
+  static constexpr std::string_view kUnevaluated{};
   static constexpr bool kHasMembers = false;
 
   static Value close(const SchemaPlace& /*place*/, Value value, Literal /*rest*/, bool /*positive*/,

@@ -160,16 +160,11 @@ void JsonSchemaTerms::fail(Status status) {
 }
 
 void JsonSchemaTerms::unsupported(SchemaId schema, std::string_view keyword, std::string_view why) {
-  const std::string& pointer = document_->pointer(schema);
   if (options_.lenient) {
-    std::string entry = std::string(keyword) + " at " + pointer;
-    std::vector<std::string>& ignored = document_->ignored();
-    if (std::find(ignored.begin(), ignored.end(), entry) == ignored.end()) {
-      ignored.push_back(std::move(entry));
-    }
-    return;
+    document_->ignore(schema, keyword);
+  } else {
+    fail(document_->error(Code::kUnsupported, schema, keyword, why));
   }
-  fail(Status{Code::kUnsupported, pointer + pointer_step(keyword) + ": " + std::string(why)});
 }
 
 bool JsonSchemaTerms::charge(std::int64_t units) {

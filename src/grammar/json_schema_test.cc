@@ -75,6 +75,20 @@ TEST(JsonSchema, lengths_count_characters_whatever_their_escapes) {
   EXPECT_FALSE(accepts(kSchema, R"("abc")"));
 }
 
+TEST(JsonSchema, long_strings_are_counted_by_the_grammar) {
+  constexpr std::string_view kSchema = R"({"type":"string","minLength":1000,"maxLength":1200})";
+  const Result<ByteGrammar> grammar = ByteGrammar::from_schema(kSchema);
+  ASSERT_TRUE(grammar.ok()) << grammar.status().message();
+  for (const std::size_t length : {999U, 1000U, 1001U, 1063U, 1064U, 1199U, 1200U, 1201U}) {
+    EXPECT_EQ(grammar.value().accepts("\"" + std::string(length, 'x') + "\""),
+              length >= 1000 && length <= 1200)
+        << length;
+  }
+  EXPECT_TRUE(accepts(R"({"type":"string","maxLength":9007199254740991})", R"("abc")"));
+  EXPECT_FALSE(accepts(R"({"type":"string","minLength":600})", R"("abc")"));
+  EXPECT_TRUE(accepts(R"({"minLength":600})", "\"" + std::string(700, 'y') + "\""));
+}
+
 TEST(JsonSchema, integers_stay_inside_their_bounds) {
   constexpr std::string_view kSchema = R"({"type":"integer","minimum":-5,"exclusiveMaximum":120})";
   for (int i = -130; i <= 130; ++i) {
@@ -187,7 +201,7 @@ TEST(JsonSchema, an_error_names_keyword_and_pointer) {
             "unsupported: #/properties/a~1b/dependencies: keyword dependencies is not supported; "
             "remove it");
   EXPECT_EQ(refusal(R"({"items":{"minLength":-1}})"),
-            "invalid_argument: #/items/minLength: must be an integer of at least 0");
+            "invalid_argument: #/items/minLength: must be an integer from 0 to 2^53");
   EXPECT_EQ(refusal(R"({"type":"string","format":"color"})"),
             "unsupported: #/format: format color is not supported; remove it");
   EXPECT_EQ(refusal(R"({"$ref":"#/$defs/x"})"),
@@ -260,6 +274,14 @@ TEST(JsonSchema, size_and_depth_are_bounded) {
     deep = R"({"not":)" + deep + "}";
   }
   EXPECT_TRUE(refusal(deep).starts_with("invalid_argument: schema: ")) << refusal(deep);
+}
+
+TEST(JsonSchema, messages_quote_no_more_than_they_need) {
+  const std::string name(100'000, 'k');
+  const std::string message = refusal(R"({"properties":{")" + name + R"(":{"allOf":[true,)" +
+                                      R"({")" + name + R"(":1}]}}})");
+  EXPECT_LT(message.size(), 2'000U);
+  EXPECT_TRUE(message.starts_with("unsupported: #/properties/kkk")) << message;
 }
 
 TEST(JsonSchema, compilation_can_be_cancelled) {

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grammar/json_schema_writer.h"
 
-#include <array>
+#include <algorithm>
 
 #include "base/text.h"
 
 namespace plumb {
+
+namespace {
+
+/// Characters up to which the automaton of a string counts them itself.
+constexpr std::int64_t kMaxCountedChars = 512;
+constexpr std::int64_t kChunk = 64;
+
+}  // namespace
 
 JsonSchemaWriter::JsonSchemaWriter(JsonSchemaTerms* terms)
     : terms_(terms),
@@ -55,7 +63,7 @@ std::string JsonSchemaWriter::name(GoalId goal) {
 DraftId JsonSchemaWriter::value(GoalId goal) {
   const auto [it, fresh] = values_.try_emplace(goal);
   if (fresh) {
-    it->second = draft_.nonterminal(name(goal));
+    it->second = draft_.nonterminal("value");
     goals_[it->second] = goal;
     todo_.push_back(goal);
   }
@@ -79,12 +87,38 @@ void JsonSchemaWriter::write_scalars(DraftId lhs, GoalId goal) {
     parts.push_back(text_.number(terms_->numbers(), numbers));
   }
   const JsonStringSet strings = scalar(&string_evaluator_, &strings_, goal);
-  if (!strings_.surely_bottom(strings)) {
+  if (strings.is_plain && std::max(strings.min, strings.max) > kMaxCountedChars) {
+    write_long_string(lhs, strings);
+  } else if (!strings_.surely_bottom(strings)) {
     parts.push_back(text_.string(strings));
   }
   if (!parts.empty() && terms_->charge(1)) {
     draft_.add_rule(lhs, {GrammarDraft::terminal(regexes.any_of(parts))});
   }
+}
+
+void JsonSchemaWriter::write_long_string(DraftId lhs, const JsonStringSet& strings) {
+  const auto chars = [this](std::int64_t min, std::int64_t max) {
+    return GrammarDraft::terminal(text_.characters(min, max));
+  };
+  const GrammarDraft::Item quote = GrammarDraft::terminal(text_.quote());
+  const DraftId chunk = draft_.nonterminal("characters");
+  draft_.add_rule(chunk, {chars(kChunk, kChunk)});
+  const std::int64_t whole = strings.min / kChunk;
+  const std::int64_t rest = strings.min % kChunk;
+  if (strings.max == kUnbounded) {
+    draft_.add_rule(
+        lhs, {quote, GrammarDraft::repeated(chunk, whole, whole), chars(rest, kUnbounded), quote});
+    return;
+  }
+  const std::int64_t more = strings.max - strings.min;
+  const std::int64_t chunks = more / kChunk;
+  if (chunks > 0) {
+    draft_.add_rule(lhs, {quote, GrammarDraft::repeated(chunk, whole, whole + chunks - 1),
+                          chars(rest, rest + kChunk - 1), quote});
+  }
+  draft_.add_rule(lhs, {quote, GrammarDraft::repeated(chunk, whole + chunks, whole + chunks),
+                        chars(rest, rest + more % kChunk), quote});
 }
 
 void JsonSchemaWriter::write(GoalId root, Cfg* cfg) {

@@ -46,6 +46,9 @@ class JsonSchemaWriter {
  private:
   bool is_surely_empty(GoalId goal);
   void write_scalars(DraftId lhs, GoalId goal);
+  /// A string whose length would make its automaton long: most of its characters in chunks that the
+  /// grammar counts.
+  void write_long_string(DraftId lhs, const JsonStringSet& strings);
   MemberSet members(GoalId goal, bool of_objects);
   std::string name(GoalId goal);
 

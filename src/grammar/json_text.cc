@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string>
 
 #include "base/json.h"
@@ -100,8 +101,7 @@ RegexId JsonText::around_key(RegexId quoted, bool is_first) const {
 }
 
 RegexId JsonText::key(RegexId keys, bool is_first) const {
-  const RegexId quote = regexes_->literal("\"");
-  return around_key(regexes_->concat(std::array{quote, regexes_->json_text(keys), quote}),
+  return around_key(regexes_->concat(std::array{quote(), regexes_->json_text(keys), quote()}),
                     is_first);
 }
 
@@ -111,11 +111,18 @@ RegexId JsonText::key(std::string_view name, bool is_first) const {
   return around_key(regexes_->literal(quoted), is_first);
 }
 
+RegexId JsonText::quote() const {
+  return regexes_->literal("\"");
+}
+
+RegexId JsonText::characters(std::int64_t min, std::int64_t max) const {
+  return regexes_->repeat(any_char_, min, max);
+}
+
 RegexId JsonText::string(const JsonStringSet& strings) const {
-  const RegexId content = strings.is_plain ? regexes_->repeat(any_char_, strings.min, strings.max)
-                                           : regexes_->json_text(strings.regex);
-  const RegexId quote = regexes_->literal("\"");
-  return regexes_->concat(std::array{quote, content, quote});
+  const RegexId content =
+      strings.is_plain ? characters(strings.min, strings.max) : regexes_->json_text(strings.regex);
+  return regexes_->concat(std::array{quote(), content, quote()});
 }
 
 RegexId JsonText::number(const JsonNumberSets& sets, NumberSetId numbers) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <string_view>
 
 #include "grammar/json_number_set.h"
@@ -29,6 +29,9 @@ class JsonText {
   /// Brackets around nothing.
   RegexId empty(char open, char close) const;
 
+  RegexId quote() const;
+  /// That many characters of a string, in any spelling.
+  RegexId characters(std::int64_t min, std::int64_t max) const;
   RegexId string(const JsonStringSet& strings) const;
   RegexId number(const JsonNumberSets& sets, NumberSetId numbers) const;
 
