@@ -82,6 +82,9 @@ void append_violations(const ModelOptions& options, std::vector<Status>* violati
 void append_violations(const ServingOptions& options, std::vector<Status>* violations) {
   append_violations(options.backend, violations);
   append_violations(options.layout, violations);
+  if (Status status = validate(options.engine.scheduler); !status.ok()) {
+    violations->push_back(std::move(status));
+  }
 }
 
 Result<std::unique_ptr<Model>> load_weights(Checkpoint& checkpoint, Backend& backend,
@@ -164,6 +167,7 @@ Json Serving::describe() const {
       {"memory", to_json(engine_->memory_plan())},
       {"max_total_num_tokens", engine_->memory_plan().kv_tokens()},
       {"engine", options_to_json(bind_options(shown.engine))},
+      {"scheduler", options_to_json(bind_options(shown.engine.scheduler))},
       {"cache_tiers", options_to_json(bind_options(shown.engine.tiers))},
       {"layout", options_to_json(bind_options(shown.layout))},
   };

@@ -19,10 +19,12 @@
 #include "engine/step_batch.h"
 #include "engine/step_sampler.h"
 #include "engine/tiered_cache.h"
+#include "engine/waiting_window.h"
 #include "kvcache/kv_event_log.h"
 #include "model/model.h"
 #include "ops/backend.h"
 #include "scheduler/planner.h"
+#include "scheduler/queue_forecast.h"
 
 namespace plumb {
 
@@ -46,6 +48,7 @@ struct EngineParts {
 struct QueueGauge {
   std::atomic<std::int64_t> num_requests{0};
   std::atomic<std::int64_t> num_tokens{0};
+  std::atomic<double> tokens_per_second{0};  ///< at which the queue gets shorter; 0 = not known
 };
 
 /// The step loop without its thread: plan, apply, compute, choose, tell.
@@ -72,6 +75,9 @@ class EngineCore {
   /// Ends a sequence with that status; an unknown one is ignored.
   void abort(SeqId id, const Status& status);
   void abort_all(const Status& status);
+  /// A sequence was accepted into a full queue: ends the last in the queue's order of those that
+  /// were never in a step, be it this one, with kResourceExhausted.
+  void displace_from_queue(SeqId newcomer);
 
   bool has_work() const { return !queues_.empty() || (tiers_ && tiers_->has_work()); }
 
@@ -131,15 +137,15 @@ class EngineCore {
   Status advance_tiers();
   void store(Sequence& seq, bool first_to_evict);
   PlannerState snapshot(Clock::TimePoint now);
-  SeqSnapshot snapshot_of(const Sequence& seq, bool is_cache_short) const;
-  void snapshot_waiting(std::int64_t num_free_rows);
-  std::int64_t shared_with_leaders(const Sequence& seq) const;
+  void snapshot_running(bool needs_reclaimable);
+  bool may_start() const;
   Status apply(const Plan& plan, Clock::TimePoint now);
   void preempt(Sequence& seq);
   void start(Sequence& seq, Clock::TimePoint now);
   void copy_tail(Sequence& seq);
   PrefixTail find_tail(const Sequence& seq, std::span<const TokenId> next) const;
   void build_batch(const Plan& plan);
+  void account(Sequence& seq, std::int64_t num_tokens);
   void want_logits(Sequence& seq);
   Status compute(const Plan& plan);
   void take_rows(std::span<const Result<EmittedToken>> results, Clock::TimePoint now);
@@ -164,15 +170,18 @@ class EngineCore {
   StepSampler sampler_;
   Planner planner_;
   SequenceQueues queues_;
+  WaitingWindow window_;
+  QueueForecast forecast_;
 
   std::vector<SeqSnapshot> running_snapshots_;
-  std::vector<SeqSnapshot> waiting_snapshots_;
-  std::vector<Sequence*> waiting_window_;
-  std::vector<const Sequence*> leaders_;  ///< whose prompts are being computed, or will be first
   std::vector<SeqDeadline> passed_;
   std::vector<LogitsRow> rows_;
   std::int64_t hold_blocks_ = 0;
-  std::int64_t num_held_ = 0;  ///< waiting sequences that wait for the disk too
+  std::int64_t num_stalled_steps_ = 0;            ///< the last, as many as had no decode row
+  bool has_queue_ = false;                        ///< somebody waited when the step began
+  std::vector<Sequence*> tier_window_;            ///< the first of the queue, for the tiers
+  std::function<bool(const Sequence&)> is_held_;  ///< it waits for the disk; empty without tiers
+  std::int64_t num_held_ = 0;                     ///< waiting sequences that wait for the disk too
   bool waits_for_tiers_ = false;
   EngineStats totals_;
   StepStats step_;

@@ -9,7 +9,7 @@
 #include "base/option_field.h"
 #include "engine/tier_options.h"
 #include "kvcache/evict_policy.h"
-#include "scheduler/schedule_policy.h"
+#include "scheduler/scheduler_options.h"
 
 namespace plumb {
 
@@ -30,9 +30,9 @@ struct EngineOptions {
   bool prefix_cache = true;
   EvictStrategy evict_policy = EvictStrategy::kLru;
   bool kv_events = false;
-  ScheduleOrder schedule_policy = ScheduleOrder::kFcfs;
   double kv_conservativeness = 1.0;
-  TierOptions tiers;  ///< bound by itself
+  SchedulerOptions scheduler;  ///< bound by itself
+  TierOptions tiers;           ///< bound by itself
 
   static constexpr auto fields() {
     using S = EngineOptions;
@@ -72,9 +72,6 @@ struct EngineOptions {
                                 Choice<EvictStrategy>{"slru", EvictStrategy::kSlru}}),
         field(&S::kv_events, "kv-events",
               "keep the last events of the prefix cache for readers of /kv_events"),
-        choice_field(&S::schedule_policy, "schedule-policy", "order of the queue",
-                     std::array{Choice<ScheduleOrder>{"fcfs", ScheduleOrder::kFcfs},
-                                Choice<ScheduleOrder>{"priority", ScheduleOrder::kPriority}}),
         field(&S::kv_conservativeness, "kv-conservativeness",
               "how much room the cache keeps for answers to come; less admits more and preempts "
               "more",

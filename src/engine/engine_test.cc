@@ -345,7 +345,7 @@ TEST(Engine, queued_prompt_tokens_are_limited_too) {
 TEST(Engine, priority_decides_who_starts_first) {
   EngineOptions options = EngineScene::small_options();
   options.max_num_seqs = 1;
-  options.schedule_policy = ScheduleOrder::kPriority;
+  options.scheduler.schedule_policy = ScheduleOrder::kPriority;
   EngineScene scene(options);
   RecordingSink low;
   RecordingSink high;

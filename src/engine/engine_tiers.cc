@@ -10,6 +10,11 @@ namespace {
 // Of the queue, how many sequences the tiers look at: those that a plan may choose from.
 constexpr std::int64_t kWindow = 32;
 
+// As the window of the planner weighs a sequence of which nothing is cached.
+std::int64_t cost_of(const Sequence& seq) {
+  return seq.num_tokens() + seq.max_output;
+}
+
 }  // namespace
 
 Status EngineCore::create_tiers() {
@@ -22,6 +27,9 @@ Status EngineCore::create_tiers() {
   parts.layout = parts_.model->kv_layout();
   parts.model_id = parts_.model_id;
   PLUMB_ASSIGN(tiers_, TieredCache::create(options_, parts));
+  if (tiers_) {
+    is_held_ = [this](const Sequence& seq) { return tiers_->holds(seq); };
+  }
   return {};
 }
 
@@ -52,8 +60,8 @@ Status EngineCore::advance_tiers() {
   }
   num_held_ = 0;
   bool may_load = std::ssize(queues_.running()) < planner_.limits().max_num_seqs;
-  queues_.first_waiting(kWindow, &waiting_window_);
-  for (Sequence* seq : waiting_window_) {
+  queues_.first_waiting(kWindow, cost_of, &tier_window_);
+  for (Sequence* seq : tier_window_) {
     tiers_->prefetch(*seq);
     if (tiers_->holds(*seq)) {
       ++num_held_;

@@ -55,6 +55,7 @@ class Lives {
     options.chunk_tokens = 1 + below(40);
     options.min_context = 1;
     options.kv_conservativeness = 0;
+    options.scheduler.kv_admission = AdmissionKind::kRatio;  // the optimist preempts most
     options.kv_cache_bytes = (105 + below(50)) * 32;
     options.evict_policy = static_cast<EvictStrategy>(below(kNumEvictStrategies));
     options.tiers.write_policy = static_cast<TierWritePolicy>(below(3));

@@ -76,6 +76,7 @@ class ServedModel {
   std::vector<std::string> prompt_texts(const CompletionRequest& request) const;
 
  private:
+  std::optional<ApiError> check_bytes(const char* param, std::size_t num_bytes) const;
   std::optional<ApiError> check_length(const char* param, std::int64_t prompt_len,
                                        std::int64_t max_tokens) const;
   std::variant<ChoiceRequest, ApiError> make_choice(const char* param,
@@ -87,6 +88,7 @@ class ServedModel {
   ServedModelFacts facts_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<ChatTemplate> chat_template_;
+  std::int64_t longest_token_bytes_ = 1;
 };
 
 }  // namespace plumb

@@ -23,8 +23,45 @@ bool TextService::is_healthy(std::chrono::nanoseconds max_age) const {
          !(beat.is_busy && clock_.now() - beat.last_beat > max_age);
 }
 
+namespace {
+
+double seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+void export_scheduler(const EngineStats& stats, Metrics& metrics) {
+  const auto refused = [&](const char* reason, std::int64_t value) {
+    metrics
+        .gauge("plumb_admission_rejects", "requests refused since the start, by reason",
+               {{"reason", reason}})
+        .set(static_cast<double>(value));
+  };
+  refused("queued_requests", stats.num_refused_requests);
+  refused("queued_tokens", stats.num_refused_tokens);
+  refused("predicted_ttft", stats.num_refused_ttft);
+  refused("less_important", stats.num_displaced_waiting);
+  const auto set = [&](const char* name, const char* help, double value) {
+    metrics.gauge(name, help).set(value);
+  };
+  set("plumb_predicted_ttft_seconds", "time in the queue of a request that comes now; 0 = unknown",
+      seconds(stats.predicted_ttft));
+  set("plumb_recompute_tokens", "prompt tokens computed again after preemption",
+      static_cast<double>(stats.recompute_tokens));
+  set("plumb_displacements", "preemptions for more important requests since the start",
+      static_cast<double>(stats.num_displaced));
+  set("plumb_passing", "requests started past one that had no room in the KV cache",
+      static_cast<double>(stats.num_passing));
+  set("plumb_prefill_allowance_tokens", "prompt tokens that the last step's time left",
+      static_cast<double>(stats.prefill_allowance));
+  set("plumb_planner_seconds", "time that the scheduler took since the start",
+      seconds(stats.planner_time));
+}
+
+}  // namespace
+
 void TextService::export_metrics(Metrics& metrics) const {
   const EngineStats stats = engine_.stats();
+  export_scheduler(stats, metrics);
   const auto set = [&](const char* name, const char* help, std::int64_t value) {
     metrics.gauge(name, help).set(static_cast<double>(value));
   };

@@ -47,6 +47,9 @@ class TextService {
     return engine_.kv_events()->read(from, max_bytes);
   }
 
+  /// When a client that found the queue full does well to come again.
+  std::chrono::seconds retry_after() const { return engine_.retry_after(); }
+
   /// Sequences that may wait at once: a request with more choices can never be accepted.
   std::int64_t max_choices() const;
 

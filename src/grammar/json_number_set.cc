@@ -148,7 +148,11 @@ struct AllKey {
   bool negative = false;
   bool last_is_zero = false;
   int digits = 0;  ///< of the whole part, at most kExactDigits; then of both parts
-  auto operator<=>(const AllKey&) const = default;
+
+  bool operator<(const AllKey& other) const {
+    return std::tie(phase, negative, last_is_zero, digits) <
+           std::tie(other.phase, other.negative, other.last_is_zero, other.digits);
+  }
 };
 
 std::optional<AllKey> step_all(const AllKey& key, int symbol) {
@@ -184,7 +188,11 @@ struct CompareKey {
   bool negative = false;
   int position = 0;  ///< digits read of this part, at most one more than the bound has
   int order = 0;     ///< of what was read against the bound's digits: -1, 0, 1
-  auto operator<=>(const CompareKey&) const = default;
+
+  bool operator<(const CompareKey& other) const {
+    return std::tie(phase, negative, position, order) <
+           std::tie(other.phase, other.negative, other.position, other.order);
+  }
 };
 
 int sign(int difference) {
@@ -239,7 +247,11 @@ struct DivideKey {
   Phase phase = Phase::kStart;
   std::int64_t remainder = 0;
   int fraction_digits = 0;
-  auto operator<=>(const DivideKey&) const = default;
+
+  bool operator<(const DivideKey& other) const {
+    return std::tie(phase, remainder, fraction_digits) <
+           std::tie(other.phase, other.remainder, other.fraction_digits);
+  }
 };
 
 Status too_long(std::string_view json_number) {
@@ -343,14 +355,29 @@ NumberSetId JsonNumberSets::product(NumberSetId a, NumberSetId b, Combine combin
 }
 
 NumberSetId JsonNumberSets::both(NumberSetId a, NumberSetId b) {
+  if (a == b || a == none_ || b == all_) {
+    return a;
+  }
+  if (b == none_ || a == all_) {
+    return b;
+  }
   return product(a, b, [](bool x, bool y) { return x && y; });
 }
 
 NumberSetId JsonNumberSets::either(NumberSetId a, NumberSetId b) {
+  if (a == b || b == none_) {
+    return a;
+  }
+  if (a == none_) {
+    return b;
+  }
   return product(a, b, [](bool x, bool y) { return x || y; });
 }
 
 NumberSetId JsonNumberSets::other(NumberSetId a) {
+  if (a == none_ || a == all_) {
+    return a == none_ ? all_ : none_;
+  }
   return product(all_, a, [](bool x, bool y) { return x && !y; });
 }
 
@@ -373,7 +400,7 @@ NumberSetId JsonNumberSets::compare(const Decimal& bound, bool keep_less, bool k
         const int order = final_order(bound, key);
         return order == 0 || (order < 0 ? keep_less : keep_greater);
       }));
-  return both(all_, half);
+  return product(all_, half, [](bool x, bool y) { return x && y; });
 }
 
 NumberSetId JsonNumberSets::at_most(const Decimal& bound) {
@@ -414,7 +441,8 @@ Result<NumberSetId> JsonNumberSets::multiples_of(const Decimal& divisor) {
     }
     return remainder == 0;
   };
-  return both(all_, intern(Builder<DivideKey>().build({}, step, accepts)));
+  return product(all_, intern(Builder<DivideKey>().build({}, step, accepts)),
+                 [](bool x, bool y) { return x && y; });
 }
 
 std::int64_t JsonNumberSets::max_chars(NumberSetId id) const {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -53,7 +54,10 @@ class JsonNumberSets {
   struct State {
     std::array<std::uint32_t, kSymbols> next{};
     bool accepting = false;
-    auto operator<=>(const State&) const = default;
+
+    bool operator<(const State& other) const {
+      return std::tie(accepting, next) < std::tie(other.accepting, other.next);
+    }
   };
 
   JsonNumberSets();
@@ -64,6 +68,7 @@ class JsonNumberSets {
 
   NumberSetId integers() const { return integers_; }
 
+  /// all() is neutral, also for a number with more digits than those in it.
   NumberSetId both(NumberSetId a, NumberSetId b);
   NumberSetId either(NumberSetId a, NumberSetId b);
   /// all() without the set.

@@ -189,7 +189,10 @@ class CountedArrayRules {
     std::int64_t length = 0;
     std::vector<std::int64_t> counts;
     std::int64_t used = 0;  ///< a bit for each value, or the first that may follow
-    auto operator<=>(const State&) const = default;
+
+    bool operator<(const State& other) const {
+      return std::tie(length, counts, used) < std::tie(other.length, other.counts, other.used);
+    }
   };
 
   bool find_values() {

@@ -234,14 +234,25 @@ class JsonSchemaEvaluator {
   }
 
   Value exactly_one(const std::vector<Literal>& literals, bool track) {
+    std::vector<Value> branches;
+    for (const Literal literal : literals) {
+      branches.push_back(eval(literal, track));
+    }
+    // Where two branches exclude each other, the one implies that the other fails.
+    std::vector<std::vector<std::size_t>> rivals(literals.size());
+    for (std::size_t i = 0; i < literals.size() && !terms_->failed(); ++i) {
+      for (std::size_t j = i + 1; j < literals.size(); ++j) {
+        if (!domain_->surely_bottom(domain_->meet(branches[i], branches[j]))) {
+          rivals[i].push_back(j);
+          rivals[j].push_back(i);
+        }
+      }
+    }
     Value result = domain_->bottom();
     for (std::size_t i = 0; i < literals.size() && !terms_->failed(); ++i) {
-      Value value = eval(literals[i], track);
-      for (std::size_t j = 0; j < literals.size(); ++j) {
-        // Where two branches exclude each other, the one implies that the other fails.
-        if (j != i && !domain_->surely_bottom(domain_->meet(value, eval(literals[j])))) {
-          value = domain_->meet(std::move(value), eval(negated(literals[j])));
-        }
+      Value value = std::move(branches[i]);
+      for (const std::size_t j : rivals[i]) {
+        value = domain_->meet(std::move(value), eval(negated(literals[j])));
       }
       result = domain_->join(std::move(result), std::move(value));
     }

@@ -34,7 +34,7 @@ struct MemberAtom {
   std::int64_t from = 0;
   std::int64_t count = 0;
   SchemaId place{};  ///< of kUnique, for messages
-  auto operator<=>(const MemberAtom&) const = default;
+  bool operator==(const MemberAtom&) const = default;
 };
 
 /// What has been evaluated, for the unevaluated keywords.

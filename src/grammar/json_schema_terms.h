@@ -43,7 +43,11 @@ struct LiteralTarget {
   DynamicScopeId scope{};
   const Json* constant = nullptr;
   std::vector<Literal> options;
-  auto operator<=>(const LiteralTarget&) const = default;
+
+  bool operator<(const LiteralTarget& other) const {
+    return std::tie(kind, schema, scope, constant, options) <
+           std::tie(other.kind, other.schema, other.scope, other.constant, other.options);
+  }
 };
 
 /// What the parts of one compilation share: the schema, the languages made from it, and the first

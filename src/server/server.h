@@ -67,6 +67,8 @@ class Server final : public HttpHandler {
   Status reload_keys();
 
   void handle(HttpRequest request, ResponseWriter writer) override;
+  /// Who may not use a route hears it before the body is read.
+  std::optional<HttpResponse> refuse(const HttpRequest& head) override;
 
  private:
   Server(const ServerOptions& options, const ServerParts& parts);
@@ -75,7 +77,9 @@ class Server final : public HttpHandler {
   void end_on_loop();
   void add_routes();
   void add_cache_routes();
-  bool admit(Transaction* transaction, const Route& route);
+  std::string_view route_path(const HttpRequest& request) const;
+  std::optional<ApiError> access_error(const HttpRequest& request, const Route& route,
+                                       Principal* principal);
   bool answer_preflight(Transaction* transaction);
   void add_cors_headers(Transaction* transaction) const;
 
@@ -93,6 +97,7 @@ class Server final : public HttpHandler {
   Prepared prepare_tokenize(const Json& body) const;
   Prepared prepare_detokenize(const Json& body) const;
   Prepared prepare_template(const Json& body) const;
+  std::optional<ApiError> check_tokenize_bytes(const char* param, std::size_t num_bytes) const;
   std::variant<Json, ApiError> tokenize_content(FieldReader& fields) const;
   std::variant<Json, ApiError> tokenize_prompt(FieldReader& fields) const;
   std::variant<Json, ApiError> tokenize_messages(const Json& body, FieldReader& fields) const;

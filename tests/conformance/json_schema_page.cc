@@ -145,33 +145,30 @@ std::string section(const std::string& title, const std::vector<Row>& rows, Row*
 }
 
 constexpr std::string_view kHead =
-    "<!-- Made by plumb_json_schema_page from the public test suite; do not edit. -->\n"
-    "# JSON Schema\n\n"
-    "`response_format: json_schema` and its relatives take schemas of draft 2020-12. What cannot "
-    "be "
-    "enforced\n"
-    "is refused with the keyword and its JSON pointer; nothing is ignored unless `lenient` is set. "
-    "A text of\n"
-    "the grammar is always a valid instance. The reverse need not hold:\n\n"
-    "- Members come in the order of the schema (`any_order` lifts that for at most 8), before "
-    "those "
-    "that it\n  does not name.\n"
-    "- Numbers have no exponent, no redundant zeros and at most 64 characters; with a fraction, at "
-    "most 15\n  significant digits.\n"
-    "- `format` is asserted, on a subset of each format, and so is refused under `not`. A format "
-    "without a\n  row below is refused.\n"
-    "- Strings under `pattern`, `format`, `enum` or `const` are written without needless escapes.\n"
-    "- `uniqueItems` needs items of finitely many values; more than 8 values come in their order "
-    "in the\n  schema.\n"
-    "- `minProperties` beyond the named members asks for further names in the order of their first "
-    "character.\n"
-    "- References stay inside the document: nothing is fetched.\n"
-    "- Between two tokens there are at most two characters of white space, none with `compact`.\n\n"
-    "The tables hold the grammar against the public test suite. *Compiled* counts schemas that are "
-    "enforced,\n"
-    "or refused because no value satisfies them; *valid accepted* and *invalid refused* count the "
-    "instances of\n"
-    "these schemas. Valid instances that are not accepted are those of the list above.\n";
+    R"(<!-- Made by plumb_json_schema_page from the public test suite; do not edit. -->
+# JSON Schema
+
+`response_format: json_schema` and its relatives take schemas of draft 2020-12; `$schema` may also name draft-07 or
+2019-09, whose keywords are taken where they mean the same. What cannot be enforced is refused with the keyword and its
+JSON pointer, and so is a keyword that no draft has, unless its name begins with `x-`: it may be a misspelt one.
+`lenient` drops these and lists them. A text of the grammar is always a valid instance. The reverse need not hold:
+
+- Members come in the order of the schema (`any_order` lifts that for at most 8), before those that it does not name.
+- Numbers have no exponent, no redundant zeros and at most 64 characters; with a fraction, at most 15 significant
+  digits. Schemas may hold integers of 64 bits.
+- Multiples of a fraction are exact decimals: 0.3 is a multiple of 0.1, though not in binary floating point.
+- `format` is asserted, on a subset of each format, and so is refused where its opposite is needed (`not`, branches of
+  `oneOf` that overlap, `if`). A format without a table row below is refused.
+- Strings under `pattern`, `format`, `enum` or `const` are written without needless escapes.
+- `uniqueItems` needs items of finitely many values; more than 8 values come in their order in the schema.
+- `minProperties` beyond the named members asks for further names in the order of their first character.
+- References stay inside the document: nothing is fetched.
+- Between two tokens there are at most two characters of white space, none with `compact`.
+
+The tables hold the grammar against the public test suite. *Compiled* counts schemas that are enforced, or refused
+because no value satisfies them; *valid accepted* and *invalid refused* count the instances of these schemas, members in
+any order. Valid instances that are not accepted are those of the list above.
+)";
 
 Result<std::string> make_page(const std::string& suite, const Report& report, Row* total) {
   std::string page(kHead);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // json_schema_cli < lines
 //
-// Reads one {"schema": S, "seeds": [N...], "soft_bytes": B} a line and prints {"texts": [T...]}, a
-// random text of the schema's grammar for each seed ("" if it found no end), or {"error": E}.
-// For tests that validate the texts with another implementation.
+// Reads one {"schema": S, "seeds": [N...], "soft_bytes": B, "any_order": A, "compact": C} a line
+// and prints {"texts": [T...]}, a random text of the schema's grammar for each seed ("" if it found
+// no end), or {"error": E}. For tests that validate the texts with another implementation.
 #include <cstdio>
 #include <string>
 
@@ -27,7 +27,11 @@ bool read_line(std::string* line) {
 }
 
 Json answer(const Json& request) {
-  const auto grammar = plumb::ByteGrammar::from_schema(plumb::to_text(*request.find("schema")));
+  plumb::JsonSchemaOptions options;
+  options.any_order = *request.find("any_order") == Json(true);
+  options.compact = *request.find("compact") == Json(true);
+  const auto grammar =
+      plumb::ByteGrammar::from_schema(plumb::to_text(*request.find("schema")), options);
   if (!grammar.ok()) {
     return JsonObject{{"error", grammar.status().message()}};
   }

@@ -253,7 +253,8 @@ def main():
     number = arguments.first
     while judge.counts["compiled"] < arguments.schemas:
         schema = Maker(number).document()
-        request = {"schema": schema, "seeds": list(range(arguments.seeds)), "soft_bytes": 300}
+        request = {"schema": schema, "seeds": list(range(arguments.seeds)), "soft_bytes": 300,
+                   "any_order": number % 3 == 0, "compact": number % 5 == 0}
         program.stdin.write(json.dumps(request) + "\n")
         program.stdin.flush()
         line = program.stdout.readline()
