@@ -84,6 +84,8 @@ ApiError ApiError::for_http(int http_status, std::string message) {
       return make(405, kInvalidRequest, "method_not_allowed", std::move(message));
     case 408:
       return make(408, kInvalidRequest, "request_timeout", std::move(message));
+    case 409:
+      return make(409, kInvalidRequest, "conflict", std::move(message));
     case 413:
       return make(413, kInvalidRequest, "request_too_large", std::move(message));
     case 414:

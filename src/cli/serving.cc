@@ -34,6 +34,30 @@ std::string checkpoint_mark(const Checkpoint& checkpoint) {
   return to_hex(digest.finish()).substr(0, 8);
 }
 
+// What the keys and values of a prompt depend on: the weights, by samples of every tensor so that a
+// large file is not read, and how the cache keeps them.
+std::string weights_version(const Checkpoint& checkpoint, const KvLayout& layout) {
+  constexpr std::size_t kSampleBytes = 4096;
+  Sha256 digest;
+  for (const TensorRecord& record : checkpoint.tensors()) {
+    digest.update(record.name + "\n" + record.type_name + dims_to_text(record.dims) + "\n");
+    const Result<RawTensor> tensor = checkpoint.tensor(record);
+    if (!tensor.ok()) {
+      continue;  // of a type that nothing is computed with
+    }
+    const std::span<const std::byte> bytes = tensor.value().bytes;
+    const std::size_t size = std::min(kSampleBytes, bytes.size());
+    for (const std::size_t begin :
+         {std::size_t{0}, (bytes.size() - size) / 2, bytes.size() - size}) {
+      digest.update(bytes.subspan(begin, size));
+    }
+  }
+  for (const KvGroup& group : layout.groups) {
+    digest.update(std::string(traits(group.dtype).name));
+  }
+  return to_hex(digest.finish());
+}
+
 }  // namespace
 
 void append_violations(const ModelOptions& options, std::vector<Status>* violations) {
@@ -92,6 +116,7 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
                                                                      : base_name(path);
   served.model_path = path;
   served.fingerprint = "plumb-" + version_number() + "-" + checkpoint_mark(*serving->checkpoint_);
+  served.weights_version = weights_version(*serving->checkpoint_, serving->model_->kv_layout());
   served.created =
       std::chrono::duration_cast<std::chrono::seconds>(clock.wall_now().time_since_epoch()).count();
   served.context_len = serving->engine_->limits().max_context_len;

@@ -178,6 +178,17 @@ void Engine::stop() {
   publish();
 }
 
+// While the thread is idle, and the mutex keeps it from waking, nobody else touches the core.
+Status Engine::flush_cache() {
+  const MutexLock lock(mutex_);
+  if (!thread_idle_ || !mail_.empty() || core_->has_work()) {
+    return {Code::kUnavailable, "the cache is in use: a request runs or waits"};
+  }
+  core_->flush_cache();
+  stats_ = core_->stats();
+  return {};
+}
+
 EngineStats Engine::stats() const {
   const MutexLock lock(mutex_);
   EngineStats stats = stats_;
@@ -242,6 +253,7 @@ bool Engine::step() {
     }
   }
   is_busy_.store(false, std::memory_order_relaxed);
+  core_->publish_events();
   if (!core_->has_work()) {
     check_idle();
   }

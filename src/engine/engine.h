@@ -59,6 +59,13 @@ class Engine {
   /// Ends all sequences (kUnavailable) and the thread. Idempotent.
   void stop();
 
+  /// Forgets all cached prefixes, so that none is reused any more.
+  /// Errors kUnavailable: a sequence runs or waits; nothing is forgotten.
+  Status flush_cache();
+
+  /// The events of the prefix cache, oldest first; null unless EngineOptions::kv_events.
+  const KvEventLog* kv_events() const { return core_->kv_events(); }
+
   EngineStats stats() const;
 
   /// When it is worth to come again after a full queue, by the speed at which it gets shorter.

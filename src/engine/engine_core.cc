@@ -194,7 +194,10 @@ void EngineCore::apply(const Plan& plan, Clock::TimePoint now) {
   for (const Pick& pick : plan.picks) {
     Sequence& seq = *queues_.find(pick.seq);
     seq.num_step_tokens = pick.num_tokens;
-    cache_->grow(seq.num_computed + pick.num_tokens, &seq.blocks);
+    if (std::exchange(seq.starts_now, false)) {
+      copy_tail(seq);
+    }
+    cache_->grow(seq.num_computed + seq.num_step_tokens, &seq.blocks);
   }
   if (std::ssize(plan.preempts) > plan.num_displaced) {
     hold_blocks_ = std::ssize(queues_.running());
@@ -222,7 +225,9 @@ void EngineCore::preempt(Sequence& seq) {
 void EngineCore::start(Sequence& seq, Clock::TimePoint now) {
   const auto planned =
       std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.peek.num_tokens));
-  seq.num_computed = cache_->attach(seq.request.cache_namespace, planned, &seq.blocks);
+  seq.num_computed =
+      cache_->attach(seq.request.cache_namespace, planned, !seq.was_started, &seq.blocks);
+  seq.starts_now = true;
   PLUMB_CHECK(seq.num_computed == seq.peek.num_tokens, "a planned prefix is not cached any more");
   const auto most_tokens = static_cast<std::size_t>(seq.prompt_len + seq.max_output);
   seq.tokens.reserve(most_tokens);  // so that decoding allocates nothing
@@ -239,12 +244,79 @@ void EngineCore::start(Sequence& seq, Clock::TimePoint now) {
     step_.num_started_tokens += seq.prompt_len;
     totals_.prompt_tokens += seq.prompt_len;
     totals_.cached_tokens += seq.num_computed;
+    ++totals_.num_prefix_queries;
     totals_.num_prefix_hits += seq.num_computed > 0 ? 1 : 0;
     if (seq.request.sampling.prompt_logprobs) {
       seq.prompt_logprobs.push_back({seq.tokens.front(), 0.0F, {}});
     }
   }
   queues_.set_running(seq);
+}
+
+// Where the prefix of a new sequence ends within a block that the tree or a running sequence has,
+// copying the common beginning saves computing it. The chunk that was planned keeps its end, so it
+// takes no block more.
+void EngineCore::copy_tail(Sequence& seq) {
+  const std::span<const TokenId> reusable = seq.reusable();
+  const std::int64_t begin = seq.num_computed;
+  const std::int64_t most =
+      std::min({std::ssize(reusable) - begin, seq.num_step_tokens - 1, cache_->block_size() - 1});
+  if (most <= 0 || !cache_->has_prefix_cache()) {
+    return;
+  }
+  const PrefixTail tail = find_tail(
+      seq, reusable.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(most)));
+  if (tail.num_tokens == 0) {
+    return;
+  }
+  cache_->grow(begin + 1, &seq.blocks);
+  cache_->copy_block(tail.block, seq.blocks.table.back(), *parts_.backend, *stream_);
+  seq.num_computed += tail.num_tokens;
+  seq.num_step_tokens -= tail.num_tokens;
+  ++totals_.num_tail_copies;
+  if (seq.timings.num_preemptions == 0) {
+    totals_.num_prefix_hits += seq.usage.cached_tokens == 0 ? 1 : 0;
+    seq.usage.cached_tokens += tail.num_tokens;
+    totals_.cached_tokens += tail.num_tokens;
+  }
+}
+
+// The longest of the tree's and the running sequences' blocks that stand where `seq` is to go on.
+// These last ones matter to the choices of one request, whose prompt ends within a block.
+PrefixTail EngineCore::find_tail(const Sequence& seq, std::span<const TokenId> next) const {
+  PrefixTail best = cache_->find_tail(seq.request.cache_namespace, seq.blocks, next);
+  const std::vector<BlockId>& own = seq.blocks.table;
+  for (const Sequence* other : queues_.running()) {
+    const std::vector<BlockId>& theirs = other->blocks.table;
+    const std::int64_t count = std::min(other->num_computed - seq.num_computed, std::ssize(next));
+    if (count <= best.num_tokens || theirs.size() <= own.size()) {
+      continue;
+    }
+    // One block of the tree stands for one prefix in one namespace.
+    const bool has_same_prefix = own.empty()
+                                     ? other->request.cache_namespace == seq.request.cache_namespace
+                                     : theirs[own.size() - 1] == own.back();
+    if (has_same_prefix) {
+      const auto end = std::mismatch(next.begin(), next.begin() + count,
+                                     other->tokens.begin() + seq.num_computed);
+      if (end.first - next.begin() > best.num_tokens) {
+        best = {theirs[own.size()], end.first - next.begin()};
+      }
+    }
+  }
+  return best;
+}
+
+void EngineCore::flush_cache() {
+  PLUMB_CHECK(!has_work(), "the cache is flushed while sequences use it");
+  cache_->flush();
+  publish_events();
+}
+
+void EngineCore::publish_events() {
+  if (events_ != nullptr) {
+    events_->append(cache_->take_events(), parts_.clock->wall_now());
+  }
 }
 
 void EngineCore::build_batch(const Plan& plan) {
@@ -254,17 +326,17 @@ void EngineCore::build_batch(const Plan& plan) {
     Sequence& seq = *queues_.find(pick.seq);
     const auto tokens = std::span<const TokenId>(seq.tokens)
                             .subspan(static_cast<std::size_t>(seq.num_computed),
-                                     static_cast<std::size_t>(pick.num_tokens));
+                                     static_cast<std::size_t>(seq.num_step_tokens));
     batch_.add_seq(tokens, seq.num_computed, seq.blocks.table);
     want_logits(seq);
-    account(seq, pick.num_tokens);
-    if (seq.num_output() > 0 && pick.num_tokens == 1) {
+    account(seq, seq.num_step_tokens);
+    if (seq.num_output() > 0 && seq.num_step_tokens == 1) {
       ++step_.num_decode_rows;
       step_.num_cached_tokens += seq.num_tokens();
     } else {
       ++step_.num_prefill_seqs;
-      step_.num_prefill_tokens += pick.num_tokens;
-      const bool is_first_part = pick.num_tokens < seq.num_tokens() - seq.num_computed;
+      step_.num_prefill_tokens += seq.num_step_tokens;
+      const bool is_first_part = seq.num_step_tokens < seq.num_tokens() - seq.num_computed;
       totals_.num_chunked_prompts +=
           is_first_part && seq.num_computed <= seq.usage.cached_tokens ? 1 : 0;
     }

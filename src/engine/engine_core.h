@@ -16,6 +16,7 @@
 #include "engine/step_batch.h"
 #include "engine/step_sampler.h"
 #include "engine/waiting_window.h"
+#include "kvcache/kv_event_log.h"
 #include "model/model.h"
 #include "ops/backend.h"
 #include "scheduler/planner.h"
@@ -73,6 +74,15 @@ class EngineCore {
 
   bool has_work() const { return !queues_.empty(); }
 
+  /// Forgets all cached prefixes. Requires no work.
+  void flush_cache();
+
+  /// Shows what happened to the prefix cache since the last call to the readers of kv_events().
+  void publish_events();
+
+  /// Null unless the options say so. Thread: any.
+  const KvEventLog* kv_events() const { return events_.get(); }
+
   /// Runs one step; the sinks hear of it before it returns. Errors kDeviceLost: all sequences have
   /// ended with it, and nothing may be computed any more.
   Status step();
@@ -110,6 +120,8 @@ class EngineCore {
   void apply(const Plan& plan, Clock::TimePoint now);
   void preempt(Sequence& seq);
   void start(Sequence& seq, Clock::TimePoint now);
+  void copy_tail(Sequence& seq);
+  PrefixTail find_tail(const Sequence& seq, std::span<const TokenId> next) const;
   void build_batch(const Plan& plan);
   void account(Sequence& seq, std::int64_t num_tokens);
   void want_logits(Sequence& seq);
@@ -130,6 +142,7 @@ class EngineCore {
   std::unique_ptr<Stream> stream_;
   Workspace workspace_;
   std::unique_ptr<KvCache> cache_;  // outlives the sequences, which hold leases of it
+  std::unique_ptr<KvEventLog> events_;
   StepBatch batch_;
   StepSampler sampler_;
   Planner planner_;

@@ -28,6 +28,7 @@ struct EngineOptions {
   std::chrono::milliseconds queue_timeout{0};
   bool prefix_cache = true;
   EvictStrategy evict_policy = EvictStrategy::kLru;
+  bool kv_events = false;
   double kv_conservativeness = 1.0;
   SchedulerOptions scheduler;  ///< bound by itself
 
@@ -67,6 +68,8 @@ struct EngineOptions {
                                 Choice<EvictStrategy>{"filo", EvictStrategy::kFilo},
                                 Choice<EvictStrategy>{"priority", EvictStrategy::kPriority},
                                 Choice<EvictStrategy>{"slru", EvictStrategy::kSlru}}),
+        field(&S::kv_events, "kv-events",
+              "keep the last events of the prefix cache for readers of /kv_events"),
         field(&S::kv_conservativeness, "kv-conservativeness",
               "how much room the cache keeps for answers to come; less admits more and preempts "
               "more",

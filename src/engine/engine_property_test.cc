@@ -29,6 +29,7 @@ class Schedule {
     options_.max_partial_prefills = 1 + below(3);
     options_.min_context = 1;
     options_.prefix_cache = below(5) != 0;
+    options_.kv_events = below(2) == 0;
     options_.evict_policy = static_cast<EvictStrategy>(below(kNumEvictStrategies));
     SchedulerOptions& scheduler = options_.scheduler;
     scheduler.schedule_policy = static_cast<ScheduleOrder>(below(kNumScheduleOrders));
@@ -184,6 +185,7 @@ TEST(EngineProperty, every_answer_is_the_one_given_alone_with_a_cold_cache) {
     sum.num_displaced += schedule.stats.num_displaced;
     sum.num_passing += schedule.stats.num_passing;
     sum.num_prefix_hits += schedule.stats.num_prefix_hits;
+    sum.num_tail_copies += schedule.stats.num_tail_copies;
     sum.num_mixed_steps += schedule.stats.num_mixed_steps;
     sum.num_chunked_prompts += schedule.stats.num_chunked_prompts;
     sum.num_evicted_blocks += schedule.stats.num_evicted_blocks;
@@ -197,6 +199,7 @@ TEST(EngineProperty, every_answer_is_the_one_given_alone_with_a_cold_cache) {
   EXPECT_GT(sum.num_displaced, 50);
   EXPECT_GT(sum.num_passing, 10);
   EXPECT_GT(sum.num_prefix_hits, 500);
+  EXPECT_GT(sum.num_tail_copies, 300);
   EXPECT_GT(sum.num_mixed_steps, 1000);
   EXPECT_GT(sum.num_chunked_prompts, 300);
   EXPECT_GT(sum.num_evicted_blocks, 1000);

@@ -152,7 +152,8 @@ Result<std::unique_ptr<EngineCore>> EngineCore::create(const EngineOptions& opti
                KvCache::create(layout,
                                {.num_blocks = sizes.memory.num_blocks,
                                 .prefix_cache = options.prefix_cache,
-                                .evict_policy = options.evict_policy},
+                                .evict_policy = options.evict_policy,
+                                .record_events = options.kv_events},
                                allocator));
   PLUMB_ASSIGN(StepBatch batch, StepBatch::create(sizes.step, layout.block_size, device));
   return std::unique_ptr<EngineCore>(new EngineCore(
@@ -178,6 +179,12 @@ EngineCore::EngineCore(const EngineOptions& options, EngineParts parts, const Si
       queues_(parse_tenant_weights(options.scheduler.tenant_weights).value()),
       window_(planner_, *cache_, queues_) {
   const auto num_seqs = static_cast<std::size_t>(options.max_num_seqs);
+  if (options.kv_events) {
+    // Numbers go on rising over restarts, so that a reader that comes back is told of the gap.
+    const auto now = parts_.clock->wall_now().time_since_epoch();
+    events_ = std::make_unique<KvEventLog>(
+        KvEventLog::Limits{}, std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+  }
   running_snapshots_.reserve(num_seqs);
   rows_.reserve(static_cast<std::size_t>(sizes.step.num_logits));
 }

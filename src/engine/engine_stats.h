@@ -58,7 +58,9 @@ struct EngineStats {
   std::int64_t num_finished = 0;  ///< by eos, stop token or length
   std::int64_t num_aborted = 0;
   std::int64_t num_preemptions = 0;
-  std::int64_t num_prefix_hits = 0;      ///< sequences that began with cached tokens
+  std::int64_t num_prefix_queries = 0;   ///< sequences that were started, first starts only
+  std::int64_t num_prefix_hits = 0;      ///< of these, with cached tokens
+  std::int64_t num_tail_copies = 0;      ///< partial blocks copied instead of computed
   std::int64_t num_chunked_prompts = 0;  ///< prefills cut into several steps
   std::int64_t num_evicted_blocks = 0;
   std::int64_t prompt_tokens = 0;      ///< of sequences that were started

@@ -55,6 +55,7 @@ struct Sequence {
   std::int64_t num_once_computed = 0;  ///< the most num_computed ever was
 
   // Of the step under way.
+  bool starts_now = false;
   std::int64_t num_step_tokens = 0;
   std::optional<EmittedToken> emitted;
   SeqEnd end;

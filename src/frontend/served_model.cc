@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "request/cache_namespace.h"
 
 namespace plumb {
 namespace {
@@ -121,7 +122,7 @@ std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(
   choice.request.prompt = std::move(prompt);
   choice.request.priority = params.priority;
   choice.request.routing_key = params.routing_key;
-  choice.request.cache_namespace = params.cache_salt;
+  choice.request.cache_namespace = namespace_of({.salt = params.cache_salt});
   choice.request.timeout = params.timeout;
   choice.request.queue_timeout = params.queue_timeout;
   choice.text = {params.stops, params.include_stop_str, params.skip_special_tokens, false};
@@ -176,6 +177,13 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choic
     add_samples(std::get<ChoiceRequest>(choice), request.best_of, &choices);
   }
   return choices;
+}
+
+std::string ServedModel::namespace_of(const CacheScope& scope) const {
+  return cache_namespace({{"weights", facts_.weights_version},
+                          {"salt", scope.salt},
+                          {"principal", scope.principal},
+                          {"request", scope.request}});
 }
 
 std::vector<std::string> ServedModel::prompt_texts(const CompletionRequest& request) const {

@@ -70,7 +70,30 @@ void TextService::export_metrics(Metrics& metrics) const {
   set("plumb_kv_blocks_cached", "blocks in the prefix cache", stats.num_cached_blocks);
   set("plumb_steps", "steps since the start", stats.num_steps);
   set("plumb_preemptions", "preemptions since the start", stats.num_preemptions);
-  set("plumb_prefix_hits", "sequences that began with cached tokens", stats.num_prefix_hits);
+  set("plumb_kv_evicted_blocks", "blocks evicted from the prefix cache", stats.num_evicted_blocks);
+  set("plumb_prefix_queries", "sequences that looked for a cached prefix when they were started",
+      stats.num_prefix_queries);
+  set("plumb_prefix_hits", "of these, sequences that began with cached tokens",
+      stats.num_prefix_hits);
+  set("plumb_prefix_query_tokens", "prompt tokens of these sequences", stats.prompt_tokens);
+  set("plumb_prefix_hit_tokens", "of these, tokens found in the prefix cache", stats.cached_tokens);
+  set("plumb_prefix_tail_copies", "partial blocks copied instead of computed",
+      stats.num_tail_copies);
+  const auto set_ratio = [&](const char* name, const char* help, std::int64_t part,
+                             std::int64_t whole) {
+    const double ratio = whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+    metrics.gauge(name, help).set(ratio);
+  };
+  set_ratio("plumb_kv_usage", "part of the KV cache held by running sequences",
+            stats.num_used_blocks(), stats.num_blocks);
+  set_ratio("plumb_prefix_hit_rate",
+            "part of the prompt tokens found in the prefix cache at the first start; what is "
+            "computed again after a preemption does not count",
+            stats.cached_tokens, stats.prompt_tokens);
+  if (has_kv_events()) {
+    metrics.gauge("plumb_kv_event_seq", "number of the next batch of cache events")
+        .set(static_cast<double>(next_kv_event()));
+  }
   set("plumb_prefill_tokens", "prompt tokens computed, again after preemption included",
       stats.prefill_tokens);
   set("plumb_generated_tokens", "tokens produced since the start", stats.completion_tokens);

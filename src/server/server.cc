@@ -52,6 +52,9 @@ Server::Server(const ServerOptions& options, const ServerParts& parts)
 }
 
 Server::~Server() {
+  if (loop_ != nullptr) {
+    end_on_loop();
+  }
   http_.reset();
   workers_.reset();
   if (loop_ != nullptr) {
@@ -92,7 +95,7 @@ Status Server::listen() {
                      to_text(to_json(ApiError::for_http(status, to_lower_ascii(text))))};
   };
   PLUMB_ASSIGN(http_, HttpServer::create_on(std::move(http), *this, *transport_, {loop_.get()}));
-  return {};
+  return listen_for_kv_events();
 }
 
 std::string Server::url() const {
@@ -119,15 +122,24 @@ void Server::drain() {
     while (num_calls_ > 0 && call_ended_.wait_until(lock, deadline)) {
     }
   }
+  end_on_loop();
+  http_->shutdown(std::max(deadline - parts_.clock.now(), Clock::TimePoint::duration::zero()));
+}
+
+// Ends, on their thread, the calls and streams that are left.
+void Server::end_on_loop() {
   const auto all_ended = std::make_shared<std::promise<void>>();
   loop_->post([this, all_ended] {
     for (auto& [id, call] : calls_) {
       call->fail(ApiError::from_status({Code::kCancelled, "the server is shutting down"}));
     }
+    if (kv_feed_ != nullptr) {
+      kv_feed_->close();
+    }
+    kv_publisher_.reset();
     all_ended->set_value();
   });
   all_ended->get_future().wait();
-  http_->shutdown(std::max(deadline - parts_.clock.now(), Clock::TimePoint::duration::zero()));
 }
 
 void Server::forget(std::uint64_t call) {
@@ -188,7 +200,10 @@ bool Server::admit(Transaction* transaction, const Route& route) {
     failures_.record_failure(peer);
     transaction->send_error(ApiError::for_http(401, "a valid API key is required"));
   } else {
-    transaction->send_error(ApiError::for_http(403, "this key may not use this route"));
+    transaction->send_error(ApiError::for_http(
+        403, keys_.has_admin() ? "this key may not use this route"
+                               : "this route needs an admin key and none is configured; give "
+                                 "--admin-key-file FILE"));
   }
   return false;
 }
@@ -291,6 +306,20 @@ std::optional<ApiError> Server::check_fields(const std::vector<std::string>& ign
                            "unknown parameter: '" + ignored.front().substr(0, 64) + "'");
 }
 
+// Where in the prefix cache a request looks and stores. The salt of the key is the server's: a salt
+// that clients choose keeps nobody out who can guess it.
+std::string Server::namespace_of(const Transaction& transaction,
+                                 const GenerationParams& params) const {
+  CacheScope scope;
+  scope.salt = params.cache_salt;
+  if (options_.prefix_scope == PrefixScope::kPrincipal) {
+    scope.principal = transaction.principal.cache_salt;
+  } else if (options_.prefix_scope == PrefixScope::kNone) {
+    scope.request = random_hex(32);
+  }
+  return parts_.service.model().namespace_of(scope);
+}
+
 void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                         const GenerationParams& params, std::vector<ChoiceRequest> choices) {
   std::optional<std::chrono::milliseconds> timeout;
@@ -316,7 +345,9 @@ void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat>
   const std::uint64_t id = next_call_++;
   const Call::Setup setup{params.stream, params.include_usage,
                           params.include_usage && params.continuous_usage, choices.size()};
+  const std::string cache_namespace = namespace_of(transaction, params);
   for (ChoiceRequest& choice : choices) {
+    choice.request.cache_namespace = cache_namespace;
     choice.request.id = transaction.request_id;
     choice.request.tenant = transaction.principal.name;
     if (timeout.has_value()) {

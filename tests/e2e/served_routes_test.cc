@@ -360,6 +360,8 @@ TEST(ServedPages, models_info_and_metrics_say_what_is_served) {
   for (const char* line :
        {"plumb_completion_tokens_total 3", "plumb_kv_blocks_used 0", "plumb_requests_running 0",
         "plumb_http_requests_total{route=\"/v1/completions\",status=\"200\"} 1",
+        "plumb_request_preemptions_bucket{le=\"0\"} 1", "plumb_request_queue_time_seconds_count 1",
+        "plumb_request_time_per_output_token_seconds_count 1",
         "plumb_http_requests_total{route=\"unknown\",status=\"404\"} 1"}) {
     EXPECT_NE(metrics.body.find(line), std::string::npos) << line << "\n" << metrics.body;
   }
