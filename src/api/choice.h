@@ -33,6 +33,7 @@ struct ChoiceEnd {
   std::string matched_stop;    ///< with kStop by a string
   TokenId matched_token = -1;  ///< with kStop by a token id
   Usage usage;
+  Timings timings;
 };
 
 /// "stop" or "length". Requires not kNone, not kAbort.

@@ -102,7 +102,7 @@ std::vector<Prompt> read_prompts(FieldReader& fields, const char* name, const Ap
     return prompts;
   }
   for (const Json& item : *items) {
-    if (!read_one(item, &prompts)) {
+    if (item.is_string() != items->front().is_string() || !read_one(item, &prompts)) {
       fields.fail(ApiError::wrong_type(fields.path(name), kPromptTypes));
       break;
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "request/request.h"
 
 namespace plumb {
 namespace {
@@ -263,7 +264,7 @@ GenerationParams read_generation_params(FieldReader& fields, const SamplingDefau
   }
   params.skip_special_tokens = fields.boolean("skip_special_tokens").value_or(true);
   params.return_token_ids = fields.boolean("return_token_ids").value_or(false);
-  params.priority = fields.integer("priority", -1'000'000, 1'000'000).value_or(0);
+  params.priority = fields.integer("priority", -kMaxPriority, kMaxPriority).value_or(0);
   const std::optional<std::string> salt = fields.text("cache_salt");
   params.cache_salt = salt.value_or("");
   if (salt.has_value() && salt->empty()) {
@@ -275,6 +276,13 @@ GenerationParams read_generation_params(FieldReader& fields, const SamplingDefau
     fields.fail(ApiError::invalid(
         "invalid_value", fields.path("cache_salt"),
         "'cache_salt' is longer than " + std::to_string(limits.max_cache_salt) + " bytes"));
+  }
+  params.routing_key = fields.text("routing_key").value_or("");
+  if (static_cast<std::int64_t>(params.routing_key.size()) > limits.max_routing_key) {
+    fields.fail(ApiError::invalid(
+        "invalid_value", fields.path("routing_key"),
+        "'" + fields.path("routing_key") + "' has " + std::to_string(params.routing_key.size()) +
+            " bytes, expected at most " + std::to_string(limits.max_routing_key)));
   }
   params.timeout = read_timeout(fields, "timeout_ms");
   params.queue_timeout = read_timeout(fields, "queue_timeout_ms");

@@ -25,7 +25,9 @@ struct ApiLimits {
   std::int64_t max_messages = 10'000;
   std::int64_t max_prompts = 2'048;
   std::int64_t max_token_ids = 4'000'000;
+  std::int64_t max_tokenize_bytes = 4 << 20;  ///< of the texts of /tokenize
   std::int64_t max_cache_salt = 1'024;
+  std::int64_t max_routing_key = 256;
 };
 
 /// What a model's generation_config.json recommends; used where a request is silent.
@@ -52,6 +54,7 @@ struct GenerationParams {
   bool return_token_ids = false;
   std::int64_t priority = 0;
   std::string cache_salt;
+  std::string routing_key;
   std::optional<std::chrono::milliseconds> timeout;
   std::optional<std::chrono::milliseconds> queue_timeout;
 };

@@ -29,8 +29,19 @@ class Schedule {
     options_.max_partial_prefills = 1 + below(3);
     options_.min_context = 1;
     options_.prefix_cache = below(5) != 0;
+    options_.kv_events = below(2) == 0;
     options_.evict_policy = static_cast<EvictStrategy>(below(kNumEvictStrategies));
-    options_.schedule_policy = below(2) == 0 ? ScheduleOrder::kFcfs : ScheduleOrder::kPriority;
+    SchedulerOptions& scheduler = options_.scheduler;
+    scheduler.schedule_policy = static_cast<ScheduleOrder>(below(kNumScheduleOrders));
+    scheduler.priority_order = below(2) == 0 ? PriorityOrder::kHighFirst : PriorityOrder::kLowFirst;
+    scheduler.priority_preemption_threshold = below(2);
+    scheduler.priority_aging = std::chrono::milliseconds(below(2) * 20);
+    scheduler.tenant_fairness = below(2) == 0;
+    scheduler.tenant_weights = {"a=2"};
+    scheduler.mixing = static_cast<Mixing>(below(3));
+    scheduler.itl_target = std::chrono::milliseconds(1 + below(30));
+    scheduler.kv_admission = below(3) == 0 ? AdmissionKind::kRatio : AdmissionKind::kSimulation;
+    scheduler.skip_ahead = below(2) * 8;
     options_.kv_conservativeness = below(4) == 0 ? 0.3 : 0.0;
     options_.max_queued_requests = 1000;
     const std::int64_t num_tokens = 40 + below(60);
@@ -56,6 +67,7 @@ class Schedule {
           scene.engine->abort(c.id);
         }
       }
+      scene.clock.advance(std::chrono::milliseconds(below(5)));
       const bool had_work = scene.engine->step();
       ASSERT_EQ(scene.engine->check_invariants().message(), "");
       if (!had_work && step > kLastArrival) {
@@ -100,6 +112,8 @@ class Schedule {
     c.request = EngineScene::greedy(std::move(prompt), 1 + below(25));
     c.request.priority = below(3);
     c.request.cache_namespace = below(6) == 0 ? "other" : "";
+    c.request.tenant = below(2) == 0 ? "a" : "b";
+    c.request.routing_key = below(2) == 0 ? "x" : "y";
     SamplingParams& sampling = c.request.sampling;
     if (below(3) == 0) {
       sampling.temperature = 1;
@@ -168,7 +182,10 @@ TEST(EngineProperty, every_answer_is_the_one_given_alone_with_a_cold_cache) {
     Schedule schedule(seed);
     schedule.run();
     sum.num_preemptions += schedule.stats.num_preemptions;
+    sum.num_displaced += schedule.stats.num_displaced;
+    sum.num_passing += schedule.stats.num_passing;
     sum.num_prefix_hits += schedule.stats.num_prefix_hits;
+    sum.num_tail_copies += schedule.stats.num_tail_copies;
     sum.num_mixed_steps += schedule.stats.num_mixed_steps;
     sum.num_chunked_prompts += schedule.stats.num_chunked_prompts;
     sum.num_evicted_blocks += schedule.stats.num_evicted_blocks;
@@ -179,7 +196,10 @@ TEST(EngineProperty, every_answer_is_the_one_given_alone_with_a_cold_cache) {
   RecordProperty("prefix_hits", static_cast<int>(sum.num_prefix_hits));
   RecordProperty("mixed_steps", static_cast<int>(sum.num_mixed_steps));
   EXPECT_GT(sum.num_preemptions, 300);
+  EXPECT_GT(sum.num_displaced, 50);
+  EXPECT_GT(sum.num_passing, 10);
   EXPECT_GT(sum.num_prefix_hits, 500);
+  EXPECT_GT(sum.num_tail_copies, 300);
   EXPECT_GT(sum.num_mixed_steps, 1000);
   EXPECT_GT(sum.num_chunked_prompts, 300);
   EXPECT_GT(sum.num_evicted_blocks, 1000);

@@ -26,6 +26,11 @@ Status check_prompt(const std::vector<TokenId>& prompt, const RequestLimits& lim
 Result<std::int64_t> check_request(const Request& request, const RequestLimits& limits) {
   PLUMB_RETURN_IF_ERROR(check_prompt(request.prompt, limits));
   PLUMB_RETURN_IF_ERROR(validate(request.sampling, limits.vocab_size));
+  if (request.priority < -kMaxPriority || request.priority > kMaxPriority) {
+    return Status{Code::kInvalidArgument, "priority is " + std::to_string(request.priority) +
+                                              ", expected " + std::to_string(-kMaxPriority) +
+                                              " to " + std::to_string(kMaxPriority)};
+  }
   const std::int64_t prompt_len = std::ssize(request.prompt);
   const std::int64_t most = std::min(limits.max_context_len, limits.kv_tokens) - prompt_len;
   const bool is_by_cache = limits.kv_tokens < limits.max_context_len;

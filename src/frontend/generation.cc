@@ -129,6 +129,7 @@ void Generation::finish(std::size_t index, const StreamEvent& event) {
   ChoiceEnd end;
   end.index = static_cast<std::int64_t>(index);
   end.usage = event.usage;
+  end.timings = event.timings;
   if (const std::optional<std::string> stop = choice.stream.matched_stop()) {
     end.reason = FinishReason::kStop;
     end.matched_stop = *stop;

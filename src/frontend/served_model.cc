@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "request/cache_namespace.h"
 
 namespace plumb {
 namespace {
@@ -40,7 +41,11 @@ ServedModel::ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> toke
                          std::unique_ptr<ChatTemplate> chat_template)
     : facts_(std::move(facts)),
       tokenizer_(std::move(tokenizer)),
-      chat_template_(std::move(chat_template)) {}
+      chat_template_(std::move(chat_template)) {
+  for (TokenId id = 0; id < tokenizer_->vocab_size(); ++id) {
+    longest_token_bytes_ = std::max(longest_token_bytes_, std::ssize(tokenizer_->token_bytes(id)));
+  }
+}
 
 ChatInput ServedModel::inputs_of(const ChatRequest& request) const {
   ChatInput inputs;
@@ -76,7 +81,23 @@ std::variant<std::vector<TokenId>, ApiError> ServedModel::chat_prompt(
     return ApiError::invalid("invalid_value", "messages",
                              "chat template: " + rendered.status().message());
   }
+  if (std::optional<ApiError> error = check_bytes("messages", rendered.value().text.size())) {
+    return *std::move(error);
+  }
   return tokenizer_->encode_segments(segments_of(rendered.value()), false);
+}
+
+// Refuses what cannot fit before the time for tokenising it is spent.
+std::optional<ApiError> ServedModel::check_bytes(const char* param, std::size_t num_bytes) const {
+  const std::int64_t most = longest_token_bytes_ * facts_.context_len;
+  if (static_cast<std::int64_t>(num_bytes) <= most) {
+    return std::nullopt;
+  }
+  const auto tokens = static_cast<std::int64_t>(num_bytes) / longest_token_bytes_;
+  ApiError error = ApiError::context_length(param, tokens, 1, facts_.context_len);
+  error.message += "; '" + std::string(param) + "' has " + std::to_string(num_bytes) +
+                   " bytes, which is at least that many tokens";
+  return error;
 }
 
 std::optional<ApiError> ServedModel::check_length(const char* param, std::int64_t prompt_len,
@@ -120,7 +141,8 @@ std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(
   }
   choice.request.prompt = std::move(prompt);
   choice.request.priority = params.priority;
-  choice.request.cache_namespace = params.cache_salt;
+  choice.request.routing_key = params.routing_key;
+  choice.request.cache_namespace = namespace_of({.salt = params.cache_salt});
   choice.request.timeout = params.timeout;
   choice.request.queue_timeout = params.queue_timeout;
   choice.text = {params.stops, params.include_stop_str, params.skip_special_tokens, false};
@@ -148,6 +170,11 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choic
   std::vector<ChoiceRequest> choices;
   for (const Prompt& prompt : request.prompts) {
     const auto* text = std::get_if<std::string>(&prompt);
+    if (text != nullptr) {
+      if (std::optional<ApiError> error = check_bytes("prompt", text->size())) {
+        return *std::move(error);
+      }
+    }
     std::vector<TokenId> ids = text != nullptr
                                    ? tokenizer_->encode(*text, {request.add_special_tokens, true})
                                    : std::get<std::vector<TokenId>>(prompt);
@@ -175,6 +202,13 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choic
     add_samples(std::get<ChoiceRequest>(choice), request.best_of, &choices);
   }
   return choices;
+}
+
+std::string ServedModel::namespace_of(const CacheScope& scope) const {
+  return cache_namespace({{"weights", facts_.weights_version},
+                          {"salt", scope.salt},
+                          {"principal", scope.principal},
+                          {"request", scope.request}});
 }
 
 std::vector<std::string> ServedModel::prompt_texts(const CompletionRequest& request) const {

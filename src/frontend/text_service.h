@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "frontend/generation.h"
 #include "frontend/served_model.h"
+#include "request/kv_event.h"
 
 namespace plumb {
 
@@ -31,6 +32,23 @@ class TextService {
   void export_metrics(Metrics& metrics) const;
 
   EngineStats stats() const { return engine_.stats(); }
+
+  /// As Engine::flush_cache().
+  Status flush_cache() { return engine_.flush_cache(); }
+
+  /// Whether the engine keeps events of its prefix cache.
+  bool has_kv_events() const { return engine_.kv_events() != nullptr; }
+
+  /// Number of the next batch of events. Requires has_kv_events().
+  std::uint64_t next_kv_event() const { return engine_.kv_events()->next_seq(); }
+
+  /// Batches from a number on, about max_bytes of them. Requires has_kv_events().
+  KvEventPage read_kv_events(std::uint64_t from, std::int64_t max_bytes) const {
+    return engine_.kv_events()->read(from, max_bytes);
+  }
+
+  /// When a client that found the queue full does well to come again.
+  std::chrono::seconds retry_after() const { return engine_.retry_after(); }
 
   /// Sequences that may wait at once: a request with more choices can never be accepted.
   std::int64_t max_choices() const;

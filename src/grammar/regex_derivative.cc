@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "grammar/regex_leaf_sets.h"
 #include "grammar/regex_set.h"
 
 namespace plumb {
@@ -42,6 +43,10 @@ RegexId RegexSet::derive_node(RegexId regex, std::uint8_t byte) {
                                   c.max == kUnbounded ? kUnbounded : c.max - 1);
       return concat2(derive(c.base, byte), rest);
     }
+    case Kind::kAutomaton:
+      return derive_automaton(regex, byte);
+    case Kind::kJsonText:
+      return derive_json_text(regex, byte);
     default:
       return none_;
   }
@@ -83,6 +88,10 @@ std::vector<ByteSet> RegexSet::leaf_sets(RegexId regex) const {
     todo.pop_back();
     if (kind(id) == Kind::kBytes) {
       sets.push_back(node(id).first);
+    } else if (kind(id) == Kind::kAutomaton) {
+      add_automaton_sets(automata_[static_cast<std::size_t>(node(id).min)], &sets);
+    } else if (kind(id) == Kind::kJsonText) {
+      add_json_text_sets(&sets);
     }
     for (const RegexId child : children(id)) {
       if (!seen[static_cast<std::size_t>(child)]) {

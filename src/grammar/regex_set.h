@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "grammar/byte_set.h"
@@ -63,6 +64,20 @@ class RegexSet {
   /// Requires 0 <= min, and max = kUnbounded or max >= min.
   RegexId repeat(RegexId regex, std::int64_t min, std::int64_t max);
 
+  /// One state of a deterministic automaton; no byte leads to two states.
+  struct AutomatonState {
+    std::vector<std::pair<std::uint32_t, ByteSet>> next;
+    bool accepting = false;
+  };
+
+  /// What the automaton accepts from a state. Meant for languages that count, which would be long
+  /// as expressions.
+  RegexId automaton(std::vector<AutomatonState> states, std::uint32_t start);
+
+  /// The inside of JSON strings that decode to the language: characters as they are, but with the
+  /// short escapes, or \u00XX, where JSON demands one. Requires well-formed UTF-8 strings only.
+  RegexId json_text(RegexId decoded) { return json_text(decoded, JsonStage::kPlain); }
+
   /// Whether the empty string belongs to the language.
   bool is_nullable(RegexId regex) const { return node(regex).nullable; }
 
@@ -86,7 +101,18 @@ class RegexSet {
   std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()); }
 
  private:
-  enum class Kind : std::uint8_t { kNone, kEmpty, kBytes, kConcat, kAnyOf, kAllOf, kNot, kRepeat };
+  enum class Kind : std::uint8_t {
+    kNone,
+    kEmpty,
+    kBytes,
+    kConcat,
+    kAnyOf,
+    kAllOf,
+    kNot,
+    kRepeat,
+    kAutomaton,
+    kJsonText
+  };
 
   struct Node {
     Kind kind = Kind::kNone;
@@ -94,10 +120,13 @@ class RegexSet {
     std::uint32_t depth = 1;
     std::uint32_t first_child = 0;  ///< into children_
     std::uint32_t num_children = 0;
-    std::int64_t min = 0;  ///< of a repetition
-    std::int64_t max = 0;
-    ByteSet first;  ///< first bytes; of kBytes the set itself
+    std::int64_t min = 0;  ///< of a repetition; which automaton; the stage of JSON text
+    std::int64_t max = 0;  ///< of a repetition; the state of an automaton
+    ByteSet first;         ///< first bytes; of kBytes the set itself
   };
+
+  // How much of an escape was read.
+  enum class JsonStage : std::uint8_t { kPlain, kBackslash, kU, kU0, kU00, kU000, kU001 };
 
   // A repetition as base{min,max}; any other expression x as x{1,1}.
   struct Counted {
@@ -132,11 +161,16 @@ class RegexSet {
   RegexId derive_node(RegexId regex, std::uint8_t byte);
   RegexId derive_sequence(RegexId regex, std::uint8_t byte);
   RegexId derive_each(RegexId regex, std::uint8_t byte, bool all);
+  RegexId automaton_state(std::int64_t automaton, std::uint32_t state);
+  RegexId derive_automaton(RegexId regex, std::uint8_t byte);
+  RegexId json_text(RegexId decoded, JsonStage stage);
+  RegexId derive_json_text(RegexId regex, std::uint8_t byte);
   RegexId continuation(std::span<const CodePointRange> ranges, int num_bytes);
 
   std::vector<Node> nodes_;
   std::vector<RegexId> children_;
   std::vector<std::uint32_t> table_;  // open addressing over nodes_, 0 = free, else index + 1
+  std::vector<std::vector<AutomatonState>> automata_;
   std::unordered_map<std::uint64_t, RegexId> derivatives_;  // by id * 256 + byte
   RegexId none_{};
   RegexId empty_{};

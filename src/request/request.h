@@ -15,12 +15,17 @@ namespace plumb {
 /// Identity of one sequence inside an engine; unique for its lifetime, in order of submission.
 enum class SeqId : std::uint64_t {};
 
+/// Priorities are within ± this.
+inline constexpr std::int64_t kMaxPriority = 1'000'000;
+
 /// Tokens in, tokens out: what the engine is asked to do. Text is the front end's business.
 struct Request {
   std::string id;  ///< external id, for logs
   std::vector<TokenId> prompt;
   SamplingParams sampling;
-  std::int64_t priority = 0;    ///< higher is more important
+  std::int64_t priority = 0;    ///< within ± kMaxPriority; an option says which end is important
+  std::string tenant;           ///< who asks, by the name of the key; empty = nobody in particular
+  std::string routing_key;      ///< requests with equal keys do well to run together
   std::string cache_namespace;  ///< sequences share cached prefixes only inside one namespace
   std::optional<std::chrono::milliseconds> timeout;        ///< from submission to the last token
   std::optional<std::chrono::milliseconds> queue_timeout;  ///< from submission to the first step

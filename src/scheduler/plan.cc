@@ -2,6 +2,7 @@
 #include "scheduler/plan.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "kvcache/block_pool.h"
 
@@ -88,7 +89,11 @@ Status check_pick(const Pick& pick, const Plan& plan, const PlannerState& state,
   const std::int64_t held = is_admit ? seq->num_computed / limits.block_size : seq->num_blocks;
   count->num_new_blocks += std::max<std::int64_t>(
       num_blocks_for(seq->num_computed + pick.num_tokens, limits.block_size) - held, 0);
-  count->num_available -= is_admit ? seq->num_pinned_blocks : 0;
+  // Blocks that it shares with one that leaves are pinned anew.
+  const bool somebody_leaves = !plan.preempts.empty() || !plan.ended.empty();
+  count->num_available -= !is_admit         ? 0
+                          : somebody_leaves ? seq->num_computed / limits.block_size
+                                            : seq->num_pinned_blocks;
   return {};
 }
 
@@ -105,6 +110,29 @@ Status check_admits(const Plan& plan) {
   return {};
 }
 
+// Whoever is displaced is less important, by more than the threshold, than somebody who begins.
+Status check_displaced(const Plan& plan, const PlannerState& state, const StepLimits& limits) {
+  if (plan.num_displaced < std::ssize(plan.preempts) && !plan.admits.empty()) {
+    return bad("admits while the cache is too full for those who run");
+  }
+  std::size_t hint = 0;
+  std::int64_t most_important = std::numeric_limits<std::int64_t>::min();
+  for (const SeqId id : plan.admits) {
+    const SeqSnapshot* seq = find(state.waiting, id, &hint);
+    most_important = std::max(most_important, seq == nullptr ? most_important : seq->priority);
+  }
+  for (auto i = std::ssize(plan.preempts) - plan.num_displaced; i < std::ssize(plan.preempts);
+       ++i) {
+    const SeqSnapshot* seq = find(state.running, plan.preempts[static_cast<std::size_t>(i)], &hint);
+    if (limits.displace_threshold < 0 || plan.admits.empty() || seq == nullptr ||
+        most_important - seq->priority <= limits.displace_threshold) {
+      return bad("displaces " + to_text(plan.preempts[static_cast<std::size_t>(i)]) +
+                 ", which is too important for that");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::int64_t StepLimits::max_step_tokens() const {
@@ -116,13 +144,18 @@ void Plan::clear() {
   preempts.clear();
   admits.clear();
   picks.clear();
+  num_displaced = 0;
   num_new_blocks = 0;
+  passed = {};
+  num_passing = 0;
+  prefill_allowance = 0;
 }
 
 Status validate(const Plan& plan, const PlannerState& state, const StepLimits& limits) {
   Count count;
   count.num_available = state.num_free_blocks + state.num_evictable_blocks;
   PLUMB_RETURN_IF_ERROR(check_leavers(plan, state, &count));
+  PLUMB_RETURN_IF_ERROR(check_displaced(plan, state, limits));
   for (std::size_t i = 0; i < plan.picks.size(); ++i) {
     PLUMB_RETURN_IF_ERROR(check_pick(plan.picks[i], plan, state, limits, &count));
     // As long as picks follow the order of the snapshots, none can come twice.

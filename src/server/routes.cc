@@ -71,6 +71,7 @@ void Server::add_routes() {
     get(path, RouteClass::kNormal,
         [this](Transaction x, const std::string&) { server_info(std::move(x)); });
   }
+  add_cache_routes();
   get("/version", RouteClass::kPublic, [this](Transaction x, const std::string&) {
     x.send_json(JsonObject{{"version", parts_.version}});
   });
