@@ -26,6 +26,7 @@ class ServeCommand final : public Command {
     add_struct(app, serving_.engine);
     add_struct(app, serving_.grammar);
     add_struct(app, serving_.engine.scheduler);
+    add_struct(app, serving_.engine.tiers);
     add_struct(app, serving_.layout);
     add_struct(app, serving_.backend);
   }

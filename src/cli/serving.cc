@@ -7,6 +7,8 @@
 
 #include "base/digest.h"
 #include "base/options.h"
+#include "base/text.h"
+#include "checkpoint/identity.h"
 #include "cli/catalogue.h"
 #include "cli/version.h"
 #include "model/families.h"
@@ -21,6 +23,15 @@ std::string base_name(std::string path) {
   path = path.substr(path.rfind('/') + 1);
   const std::size_t dot = path.rfind(".gguf");
   return dot == std::string::npos ? path : path.substr(0, dot);
+}
+
+// What a cached block depends on besides its layout: the weights, and what computes with them.
+std::string cache_identity(const Checkpoint& checkpoint, const BackendSet& backends,
+                           const BackendOptions& options) {
+  const std::string arch = backends.main->arch();
+  // Threads do not change results; instruction levels do.
+  return checkpoint_identity(checkpoint) + " " + version_number() + " " +
+         arch.substr(0, arch.find(',')) + " " + join(options.op, " ");
 }
 
 // A short mark of the weights' identity for system_fingerprint: names, types and places of all
@@ -108,6 +119,9 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
   parts.meta_ops = &serving->backends_.meta->ops();
   parts.clock = &clock;
   parts.end_tokens = text.tokenizer->end_of_generation();
+  if (!options.engine.tiers.disk_folder.empty()) {
+    parts.model_id = cache_identity(*serving->checkpoint_, serving->backends_, options.backend);
+  }
   PLUMB_ASSIGN(serving->engine_, Engine::create(options.engine, std::move(parts)));
   const ModelFacts& facts = serving->engine_->model_facts();
   ServedModelFacts served;
@@ -158,6 +172,7 @@ Json Serving::describe() const {
       {"engine", options_to_json(bind_options(shown.engine))},
       {"grammar", options_to_json(bind_options(shown.grammar))},
       {"scheduler", options_to_json(bind_options(shown.engine.scheduler))},
+      {"cache_tiers", options_to_json(bind_options(shown.engine.tiers))},
       {"layout", options_to_json(bind_options(shown.layout))},
   };
 }

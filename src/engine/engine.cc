@@ -12,6 +12,7 @@ namespace {
 
 // Requests that a full queue takes so that the engine's thread can compare them with the others.
 constexpr std::int64_t kMaxBeyondLimit = 64;
+constexpr std::chrono::milliseconds kTierPatience{10};
 
 }  // namespace
 
@@ -51,6 +52,13 @@ Engine::~Engine() {
 void Engine::start() {
   const MutexLock lock(thread_mutex_);
   PLUMB_CHECK(!thread_, "the engine's thread is started twice");
+  core_->start_tiers([this] {
+    {
+      const MutexLock tier_lock(mutex_);
+      tiers_woke_ = true;
+    }
+    has_mail_.notify_one();
+  });
   thread_.emplace("engine", [this] { run(); });
 }
 
@@ -173,6 +181,7 @@ void Engine::stop() {
   if (thread_ && thread_->joinable()) {
     thread_->join();
   }
+  core_->finish_tiers();
   take_mail();  // what came in last still gets its last event
   core_->abort_all({Code::kUnavailable, "the engine is stopped"});
   publish();
@@ -302,6 +311,11 @@ bool Engine::wait_for_work() {
   while (thread_idle_ && mail_.empty() && !must_stop_) {
     has_mail_.wait(lock);
   }
+  // Blocks come from the disk, or a deadline passes; a look now and then costs nothing.
+  if (core_->waits_for_tiers() && mail_.empty() && !tiers_woke_ && !must_stop_) {
+    has_mail_.wait_until(lock, clock_.now() + kTierPatience);
+  }
+  tiers_woke_ = false;
   thread_idle_ = false;
   if (must_stop_) {
     thread_idle_ = true;

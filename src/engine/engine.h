@@ -145,6 +145,7 @@ class Engine {
   Status failure_ PLUMB_GUARDED_BY(mutex_);
   EngineStats stats_ PLUMB_GUARDED_BY(mutex_);
   bool must_stop_ PLUMB_GUARDED_BY(mutex_) = false;
+  bool tiers_woke_ PLUMB_GUARDED_BY(mutex_) = false;
   bool thread_idle_ PLUMB_GUARDED_BY(mutex_) = true;
 
   Refusals refusals_;

@@ -155,8 +155,8 @@ PlannerState EngineCore::snapshot(Clock::TimePoint now) {
   state.now = now;
   state.running = running_snapshots_;
   if (looks_at_queue) {
-    state.waiting =
-        window_.look(running_snapshots_, totals_.prefill_tokens + totals_.completion_tokens);
+    state.waiting = window_.look(running_snapshots_,
+                                 totals_.prefill_tokens + totals_.completion_tokens, is_held_);
   }
   state.deadlines = passed_;
   state.num_blocks = pool.num_blocks();
@@ -171,29 +171,34 @@ Status EngineCore::step() {
   PLUMB_SCOPE("step", totals_.num_steps);
   const Clock::TimePoint begin = parts_.clock->now();
   step_ = {};
+  if (Status ready = advance_tiers(); !ready.ok()) {
+    abort_all(ready);
+    return ready;
+  }
   const PlannerState state = snapshot(begin);
   const Plan& plan = planner_.next(state);
   step_.planner_time = parts_.clock->now() - begin;
   const Status is_valid = validate(plan, state, planner_.limits());
   PLUMB_CHECK(is_valid.ok(), is_valid.message() + ": " + to_text(plan));
-  apply(plan, begin);
-  if (plan.picks.empty()) {
-    observe(plan);
-    return {};
+  Status done = apply(plan, begin);
+  if (done.ok() && !plan.picks.empty()) {
+    build_batch(plan);
+    step_.plan_time = parts_.clock->now() - begin;
+    done = compute(plan);
   }
-  build_batch(plan);
-  const Clock::TimePoint planned = parts_.clock->now();
-  step_.plan_time = planned - begin;
-  Status done = compute(plan);
+  if (done.ok() && tiers_) {
+    done = tiers_->copy_out(TieredCache::kStepBytes);
+  }
   if (!done.ok()) {
     abort_all(done);
     return done;
   }
+  waits_for_tiers_ = plan.picks.empty() && num_held_ > 0 && !tiers_->has_work();
   observe(plan);
   return {};
 }
 
-void EngineCore::apply(const Plan& plan, Clock::TimePoint now) {
+Status EngineCore::apply(const Plan& plan, Clock::TimePoint now) {
   for (const Ended& ended : plan.ended) {
     Sequence* seq = queues_.find(ended.seq);
     const bool is_late = ended.code == Code::kDeadlineExceeded;
@@ -208,6 +213,9 @@ void EngineCore::apply(const Plan& plan, Clock::TimePoint now) {
     start(*queues_.find(id), now);
   }
   step_.num_evicted_blocks = cache_->make_free(plan.num_new_blocks);
+  if (tiers_) {
+    PLUMB_RETURN_IF_ERROR(tiers_->on_evicted(step_.num_evicted_blocks));
+  }
   for (const Pick& pick : plan.picks) {
     Sequence& seq = *queues_.find(pick.seq);
     seq.num_step_tokens = pick.num_tokens;
@@ -224,14 +232,12 @@ void EngineCore::apply(const Plan& plan, Clock::TimePoint now) {
   if (plan.num_passing > 0) {
     queues_.find(plan.passed)->num_passed += plan.num_passing;
   }
+  return {};
 }
 
 // Its full blocks stay cached, first to be evicted: when it comes back soon, little is lost.
 void EngineCore::preempt(Sequence& seq) {
-  const auto computed =
-      std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.num_computed));
-  cache_->store(seq.request.cache_namespace, computed,
-                {.priority = seq.request.priority, .first_to_evict = true}, &seq.blocks);
+  store(seq, true);
   cache_->release(&seq.blocks);
   seq.num_computed = 0;
   ++seq.timings.num_preemptions;
@@ -252,6 +258,9 @@ void EngineCore::start(Sequence& seq, Clock::TimePoint now) {
       num_blocks_for(seq.prompt_len + seq.max_output, cache_->block_size()));
   seq.blocks.table.reserve(most_blocks);
   seq.blocks.owned.reserve(most_blocks);
+  if (tiers_) {
+    tiers_->on_start(seq);
+  }
   ++step_.num_admitted;
   if (!seq.was_started) {
     forget_unstarted(seq);
@@ -327,6 +336,9 @@ PrefixTail EngineCore::find_tail(const Sequence& seq, std::span<const TokenId> n
 void EngineCore::flush_cache() {
   PLUMB_CHECK(!has_work(), "the cache is flushed while sequences use it");
   cache_->flush();
+  if (tiers_) {
+    tiers_->clear();
+  }
   publish_events();
 }
 
@@ -403,6 +415,9 @@ Status EngineCore::compute(const Plan& plan) {
   take_rows(results, computed);
   finish_picks(plan);
   step_.model_time = computed - begin;
+  if (tiers_ && step_.num_prefill_tokens > 0) {
+    tiers_->observe_prefill(step_.num_prefill_tokens + step_.num_decode_rows, step_.model_time);
+  }
   step_.sample_time = parts_.clock->now() - computed;
   step_.num_masks = sampler_.num_masks();
   step_.mask_time = sampler_.mask_time();
@@ -420,14 +435,22 @@ void EngineCore::finish_picks(const Plan& plan) {
       continue;
     }
     if (is_prefill) {
-      cache_->store(
-          seq.request.cache_namespace,
-          std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.num_computed)),
-          {.priority = seq.request.priority, .first_to_evict = false}, &seq.blocks);
+      store(seq, false);
     }
     if (!seq.emitted.empty()) {
       deliver(seq);
     }
+  }
+}
+
+// Shares the sequence's full blocks with later ones; it goes on using them.
+void EngineCore::store(Sequence& seq, bool first_to_evict) {
+  cache_->store(
+      seq.request.cache_namespace,
+      std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.num_computed)),
+      {.priority = seq.request.priority, .first_to_evict = first_to_evict}, &seq.blocks);
+  if (tiers_) {
+    tiers_->on_stored(seq);
   }
 }
 
@@ -436,12 +459,12 @@ void EngineCore::finish(Sequence& seq) {
   const bool was_computed_well =
       seq.end.status.code() != Code::kInternal && seq.end.status.code() != Code::kDeviceLost;
   if (seq.is_running && was_computed_well) {
-    cache_->store(
-        seq.request.cache_namespace,
-        std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.num_computed)),
-        {.priority = seq.request.priority, .first_to_evict = false}, &seq.blocks);
+    store(seq, false);
   }
   cache_->release(&seq.blocks);
+  if (tiers_) {
+    tiers_->forget(seq);
+  }
   if (!seq.was_started) {
     forget_unstarted(seq);
   }
@@ -529,6 +552,9 @@ EngineStats EngineCore::stats() const {
   if (rate > 0) {
     stats.predicted_ttft = queue_time(queue_.num_tokens.load(std::memory_order_relaxed), rate);
   }
+  if (tiers_) {
+    stats.tiers = tiers_->stats();
+  }
   return stats;
 }
 
@@ -543,6 +569,9 @@ Status EngineCore::check_invariants() const {
     }
   });
   PLUMB_RETURN_IF_ERROR(lengths);
+  if (tiers_) {
+    PLUMB_RETURN_IF_ERROR(tiers_->check_invariants());
+  }
   return cache_->check_invariants(blocks);
 }
 

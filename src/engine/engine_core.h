@@ -3,10 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "base/file_store.h"
 #include "engine/engine_options.h"
 #include "engine/engine_stats.h"
 #include "engine/kv_cache.h"
@@ -15,6 +18,7 @@
 #include "engine/sequence_queues.h"
 #include "engine/step_batch.h"
 #include "engine/step_sampler.h"
+#include "engine/tiered_cache.h"
 #include "engine/waiting_window.h"
 #include "kvcache/kv_event_log.h"
 #include "model/model.h"
@@ -35,6 +39,9 @@ struct EngineParts {
   const Clock* clock = nullptr;
   EngineObserver* observer = nullptr;  ///< may be null
   std::vector<TokenId> end_tokens;     ///< end-of-generation tokens of model and tokenizer
+  /// Of the weights and of what computes with them: what the disk cache is valid for.
+  std::string model_id;
+  FileStore* files = &system_files();  ///< of the disk cache
 };
 
 /// Accepted requests that were never in a step: what the queue limits count. Thread: any.
@@ -72,7 +79,19 @@ class EngineCore {
   /// were never in a step, be it this one, with kResourceExhausted.
   void displace_from_queue(SeqId newcomer);
 
-  bool has_work() const { return !queues_.empty(); }
+  bool has_work() const { return !queues_.empty() || (tiers_ && tiers_->has_work()); }
+
+  /// Starts what the tiers do by themselves; `wake` is called from there when a step has something
+  /// to take.
+  void start_tiers(std::function<void()> wake);
+
+  /// The last step could only wait for blocks of the disk: another one is useless until `wake`, a
+  /// message, or a deadline.
+  bool waits_for_tiers() const { return waits_for_tiers_; }
+
+  /// Copies to the tiers what is still to be copied, waits until it is on the disk, and ends the
+  /// disk's thread. No step may come any more.
+  void finish_tiers();
 
   /// Forgets all cached prefixes. Requires no work.
   void flush_cache();
@@ -114,10 +133,13 @@ class EngineCore {
                                const OpTable& meta_ops,
                                std::optional<std::int64_t> free_host_bytes);
 
+  Status create_tiers();
+  Status advance_tiers();
+  void store(Sequence& seq, bool first_to_evict);
   PlannerState snapshot(Clock::TimePoint now);
   void snapshot_running(bool needs_reclaimable);
   bool may_start() const;
-  void apply(const Plan& plan, Clock::TimePoint now);
+  Status apply(const Plan& plan, Clock::TimePoint now);
   void preempt(Sequence& seq);
   void start(Sequence& seq, Clock::TimePoint now);
   void copy_tail(Sequence& seq);
@@ -143,7 +165,8 @@ class EngineCore {
   QueueGauge queue_;
   std::unique_ptr<Stream> stream_;
   Workspace workspace_;
-  std::unique_ptr<KvCache> cache_;  // outlives the sequences, which hold leases of it
+  std::unique_ptr<KvCache> cache_;      // outlives the sequences, which hold leases of it
+  std::unique_ptr<TieredCache> tiers_;  // null without tiers
   std::unique_ptr<KvEventLog> events_;
   StepBatch batch_;
   StepSampler sampler_;
@@ -156,8 +179,12 @@ class EngineCore {
   std::vector<SeqDeadline> passed_;
   std::vector<LogitsRow> rows_;
   std::int64_t hold_blocks_ = 0;
-  std::int64_t num_stalled_steps_ = 0;  ///< the last, as many as had no decode row
-  bool has_queue_ = false;              ///< somebody waited when the step began
+  std::int64_t num_stalled_steps_ = 0;            ///< the last, as many as had no decode row
+  bool has_queue_ = false;                        ///< somebody waited when the step began
+  std::vector<Sequence*> tier_window_;            ///< the first of the queue, for the tiers
+  std::function<bool(const Sequence&)> is_held_;  ///< it waits for the disk; empty without tiers
+  std::int64_t num_held_ = 0;                     ///< waiting sequences that wait for the disk too
+  bool waits_for_tiers_ = false;
   EngineStats totals_;
   StepStats step_;
 };

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/option_field.h"
+#include "engine/tier_options.h"
 #include "kvcache/evict_policy.h"
 #include "scheduler/scheduler_options.h"
 
@@ -32,6 +33,7 @@ struct EngineOptions {
   double kv_conservativeness = 1.0;
   bool jump_forward = true;
   SchedulerOptions scheduler;  ///< bound by itself
+  TierOptions tiers;           ///< bound by itself
 
   static constexpr auto fields() {
     using S = EngineOptions;

@@ -77,6 +77,8 @@ Status EngineCore::check_parts(const EngineOptions& options, const EngineParts& 
   PLUMB_RETURN_IF_ERROR(join_violations(validate_options(bind_options(copy))));
   PLUMB_RETURN_IF_ERROR(join_violations(validate_options(bind_options(copy.scheduler))));
   PLUMB_RETURN_IF_ERROR(validate(options.scheduler));
+  PLUMB_RETURN_IF_ERROR(join_violations(validate_options(bind_options(copy.tiers))));
+  PLUMB_RETURN_IF_ERROR(TieredCache::check(options));
   const ModelFacts& facts = parts.model->facts();
   if (options.max_context > facts.max_context_len) {
     return {Code::kInvalidArgument, "max-context is " + std::to_string(options.max_context) +
@@ -122,7 +124,7 @@ Result<EngineCore::Sizes> EngineCore::measure(const EngineOptions& options, cons
   needs.block_size = layout.block_size;
   needs.max_useful_tokens = options.max_num_seqs * sizes.max_context_len;
   needs.kv_cache_bytes = options.kv_cache_bytes;
-  needs.reserve_bytes = options.memory_reserve_bytes;
+  needs.reserve_bytes = options.memory_reserve_bytes + TieredCache::host_bytes(options);
   needs.min_context = std::min(options.min_context, sizes.max_context_len);
   PLUMB_ASSIGN(sizes.memory, plan_memory(needs));
   return sizes;
@@ -156,8 +158,10 @@ Result<std::unique_ptr<EngineCore>> EngineCore::create(const EngineOptions& opti
                                 .record_events = options.kv_events},
                                allocator));
   PLUMB_ASSIGN(StepBatch batch, StepBatch::create(sizes.step, layout.block_size, device));
-  return std::unique_ptr<EngineCore>(new EngineCore(
+  std::unique_ptr<EngineCore> core(new EngineCore(
       options, std::move(parts), sizes, std::move(cache), std::move(workspace), std::move(batch)));
+  PLUMB_RETURN_IF_ERROR(core->create_tiers());
+  return core;
 }
 
 EngineCore::EngineCore(const EngineOptions& options, EngineParts parts, const Sizes& sizes,

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "kvcache/kv_tier.h"
 #include "request/request.h"
 
 namespace plumb {
@@ -40,6 +41,18 @@ struct StepStats {
   std::chrono::nanoseconds plan_time{};     ///< deciding and arranging blocks and inputs
   std::chrono::nanoseconds model_time{};    ///< forward code
   std::chrono::nanoseconds sample_time{};   ///< choosing tokens, events, storing prefixes
+};
+
+/// The tiers behind the device's cache.
+struct KvTierStats {
+  bool is_on = false;
+  bool has_disk = false;
+  TierStats host;
+  TierStats disk;
+  std::int64_t host_hit_tokens = 0;      ///< brought to the device, from memory
+  std::int64_t disk_hit_tokens = 0;      ///< the same, from the disk to memory before
+  std::int64_t num_loads = 0;            ///< prefixes brought to the device
+  std::chrono::nanoseconds load_time{};  ///< from memory to the device
 };
 
 /// What the engine holds now and has done so far.
@@ -85,6 +98,7 @@ struct EngineStats {
   std::chrono::nanoseconds plan_time{};
   std::chrono::nanoseconds model_time{};
   std::chrono::nanoseconds sample_time{};
+  KvTierStats tiers;
 
   std::int64_t num_used_blocks() const {
     return num_blocks - num_free_blocks - num_evictable_blocks;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "engine/kv_cache.h"
+#include "engine/seq_tiers.h"
 #include "engine/sequence_grammar.h"
 #include "request/request.h"
 #include "sampling/logit_processor.h"
@@ -59,6 +60,7 @@ struct Sequence {
   std::vector<std::uint64_t> prefix_hashes;  ///< of the prompt's whole blocks, where asked for
 
   std::int64_t num_once_computed = 0;  ///< the most num_computed ever was
+  SeqTiers tiers;
 
   // Of the step under way.
   bool starts_now = false;

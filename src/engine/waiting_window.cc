@@ -42,8 +42,9 @@ SeqSnapshot snapshot_of(const Sequence& seq) {
   return s;
 }
 
-std::span<const SeqSnapshot> WaitingWindow::look(std::span<const SeqSnapshot> running,
-                                                 std::int64_t tokens_computed) {
+std::span<const SeqSnapshot> WaitingWindow::look(
+    std::span<const SeqSnapshot> running, std::int64_t tokens_computed,
+    const std::function<bool(const Sequence&)>& is_held) {
   leaders_.clear();
   for (const Sequence* seq : queues_.running()) {
     if (seq->num_tokens() - seq->num_computed > 1) {
@@ -53,6 +54,9 @@ std::span<const SeqSnapshot> WaitingWindow::look(std::span<const SeqSnapshot> ru
   choose(running, tokens_computed);
   snapshots_.clear();
   for (Sequence* seq : chosen_) {
+    if (is_held && is_held(*seq)) {
+      continue;
+    }
     peek(*seq);
     SeqSnapshot s = snapshot_of(*seq);
     s.num_computed = seq->peek.num_tokens;

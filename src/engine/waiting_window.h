@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -25,8 +26,10 @@ class WaitingWindow {
       : planner_(planner), cache_(cache), queues_(queues) {}
 
   /// Looks again, when the engine has computed that many tokens. Valid until the next call.
+  /// Sequences that is_held (may be empty) are left out: they cannot begin yet.
   std::span<const SeqSnapshot> look(std::span<const SeqSnapshot> running,
-                                    std::int64_t tokens_computed);
+                                    std::int64_t tokens_computed,
+                                    const std::function<bool(const Sequence&)>& is_held);
 
  private:
   void choose(std::span<const SeqSnapshot> running, std::int64_t tokens_computed);

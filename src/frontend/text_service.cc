@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "frontend/tier_metrics.h"
+
 namespace plumb {
 namespace {
 
@@ -125,6 +127,7 @@ void TextService::export_metrics(Metrics& metrics) const {
   set("plumb_grammar_forced_tokens", "tokens that grammars dictated, without a choice",
       stats.num_forced_tokens);
   export_constraints(constraints_.stats(), metrics);
+  export_tier_metrics(stats.tiers, metrics);
 }
 
 }  // namespace plumb
