@@ -99,6 +99,12 @@ ApiError ApiError::for_http(int http_status, std::string message) {
     }
     case 431:
       return make(431, kInvalidRequest, "header_too_large", std::move(message));
+    case 501: {
+      ApiError error =
+          make(501, kInvalidRequest, "unsupported_transfer_encoding", std::move(message));
+      error.never_retry = true;
+      return error;
+    }
     case 503: {
       ApiError error = make(503, "server_error", "service_unavailable", std::move(message));
       error.retry_after_s = 1;

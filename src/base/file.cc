@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -218,6 +219,11 @@ Result<AppendFile> AppendFile::open(const std::string& path) {
   }
   AppendFile file;
   PLUMB_RETURN_IF_ERROR(open_regular(path, &fd, &file.size_));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    return errno == EWOULDBLOCK
+               ? Status{Code::kInvalidArgument, path + ": another process is writing it"}
+               : system_error(path, "lock");
+  }
   file.fd_ = fd.release();
   file.path_ = path;
   return file;

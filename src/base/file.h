@@ -51,9 +51,11 @@ Status check_replaceable(const std::string& path);
 /// 0). Errors kNotFound, kInvalidArgument: says what is wrong and how to set it right.
 Status check_private_file(const std::string& path);
 
-/// A file that is appended to line by line; what sync() returned ok for survives a power cut.
+/// A file that is appended to line by line; what sync() returned ok for survives a power cut. No
+/// two of them write the same file at a time, in any process.
 class AppendFile {
  public:
+  /// Errors kInvalidArgument: not a regular file, or open for appending already.
   static Result<AppendFile> open(const std::string& path);
   AppendFile(AppendFile&& other) noexcept;
   AppendFile& operator=(AppendFile&& other) noexcept;

@@ -55,5 +55,16 @@ TEST(File, appended_lines_survive_reopening_and_can_be_cut) {
   EXPECT_EQ(read_file(path).value(), "one\n2\n");
 }
 
+TEST(AppendFile, IsWrittenByOneAtATime) {
+  const std::string path = scratch("locked");
+  {
+    const Result<AppendFile> first = AppendFile::open(path);
+    ASSERT_TRUE(first.ok());
+    const Result<AppendFile> second = AppendFile::open(path);
+    EXPECT_EQ(second.status().message(), path + ": another process is writing it");
+  }
+  EXPECT_TRUE(AppendFile::open(path).ok());
+}
+
 }  // namespace
 }  // namespace plumb

@@ -364,7 +364,8 @@ bool parse_bytes(std::string_view text, std::int64_t* out) {
     return false;
   }
   for (const Unit& unit : kUnits) {
-    if (unit.name == text.substr(len) && number * unit.bytes <= 0x1p62) {
+    const bool is_divisible = unit.bytes > 1 || number == std::floor(number);
+    if (unit.name == text.substr(len) && is_divisible && number * unit.bytes <= 0x1p62) {
       *out = static_cast<std::int64_t>(number * unit.bytes);
       return true;
     }

@@ -183,7 +183,8 @@ TEST(OptionText, durations_and_bytes_reject_what_is_not_one) {
   std::int64_t bytes = 0;
   EXPECT_TRUE(parse_bytes("512KiB", &bytes));
   EXPECT_EQ(bytes, 524288);
-  for (const std::string_view bad : {"", "GiB", "1 GiB", "-1", "1gib", "9999999TiB"}) {
+  for (const std::string_view bad :
+       {"", "GiB", "1 GiB", "-1", "1gib", "9999999TiB", "1.5", "0.5B"}) {
     EXPECT_FALSE(parse_bytes(bad, &bytes)) << bad;
   }
 }

@@ -42,6 +42,7 @@ class ChatCommand final : public Command {
     add_optional(app, sampling_.seed, "seed", "makes answers repeatable");
     add_path(app, api_key_file_, "api-key-file", "file with the key of the server");
     add_struct(app, serving_.engine);
+    add_struct(app, serving_.engine.scheduler);
     add_struct(app, serving_.layout);
     add_struct(app, serving_.backend);
   }

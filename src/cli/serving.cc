@@ -7,6 +7,8 @@
 
 #include "base/digest.h"
 #include "base/options.h"
+#include "base/text.h"
+#include "checkpoint/identity.h"
 #include "cli/catalogue.h"
 #include "cli/version.h"
 #include "model/families.h"
@@ -21,6 +23,15 @@ std::string base_name(std::string path) {
   path = path.substr(path.rfind('/') + 1);
   const std::size_t dot = path.rfind(".gguf");
   return dot == std::string::npos ? path : path.substr(0, dot);
+}
+
+// What a cached block depends on besides its layout: the weights, and what computes with them.
+std::string cache_identity(const Checkpoint& checkpoint, const BackendSet& backends,
+                           const BackendOptions& options) {
+  const std::string arch = backends.main->arch();
+  // Threads do not change results; instruction levels do.
+  return checkpoint_identity(checkpoint) + " " + version_number() + " " +
+         arch.substr(0, arch.find(',')) + " " + join(options.op, " ");
 }
 
 // A short mark of the weights' identity for system_fingerprint: names, types and places of all
@@ -71,6 +82,9 @@ void append_violations(const ModelOptions& options, std::vector<Status>* violati
 void append_violations(const ServingOptions& options, std::vector<Status>* violations) {
   append_violations(options.backend, violations);
   append_violations(options.layout, violations);
+  if (Status status = validate(options.engine.scheduler); !status.ok()) {
+    violations->push_back(std::move(status));
+  }
 }
 
 Result<std::unique_ptr<Model>> load_weights(Checkpoint& checkpoint, Backend& backend,
@@ -105,6 +119,9 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
   parts.meta_ops = &serving->backends_.meta->ops();
   parts.clock = &clock;
   parts.end_tokens = text.tokenizer->end_of_generation();
+  if (!options.engine.tiers.disk_folder.empty()) {
+    parts.model_id = cache_identity(*serving->checkpoint_, serving->backends_, options.backend);
+  }
   PLUMB_ASSIGN(serving->engine_, Engine::create(options.engine, std::move(parts)));
   const ModelFacts& facts = serving->engine_->model_facts();
   ServedModelFacts served;
@@ -124,7 +141,10 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
   served.defaults = text.defaults;
   serving->text_ = std::make_unique<ServedModel>(std::move(served), std::move(text.tokenizer),
                                                  std::move(text.chat_template));
-  serving->service_ = std::make_unique<TextService>(*serving->text_, *serving->engine_, clock);
+  serving->constraints_ = std::make_unique<ConstraintCompiler>(
+      serving->text_->tokenizer(), facts.vocab_size, options.grammar, clock);
+  serving->service_ = std::make_unique<TextService>(*serving->text_, *serving->engine_,
+                                                    *serving->constraints_, clock);
   serving->engine_->start();
   return serving;
 }
@@ -150,6 +170,9 @@ Json Serving::describe() const {
       {"memory", to_json(engine_->memory_plan())},
       {"max_total_num_tokens", engine_->memory_plan().kv_tokens()},
       {"engine", options_to_json(bind_options(shown.engine))},
+      {"grammar", options_to_json(bind_options(shown.grammar))},
+      {"scheduler", options_to_json(bind_options(shown.engine.scheduler))},
+      {"cache_tiers", options_to_json(bind_options(shown.engine.tiers))},
       {"layout", options_to_json(bind_options(shown.layout))},
   };
 }

@@ -48,9 +48,6 @@ Status bind_to_input(const std::string& path, std::string_view input_content) {
 }  // namespace
 
 Status OfflineOutput::recover(const std::string& path) {
-  if (!file_exists(path)) {
-    return {};
-  }
   PLUMB_ASSIGN(const std::string content, read_file(path, std::uint64_t{1} << 36));
   std::string_view rest = content;
   std::uint64_t kept = 0;
@@ -69,17 +66,16 @@ Status OfflineOutput::recover(const std::string& path) {
                                  " does not begin a result; the file was changed"};
   }
   dropped_ = !rest.empty();
-  PLUMB_ASSIGN(AppendFile file, AppendFile::open(path));
-  PLUMB_RETURN_IF_ERROR(dropped_ ? file.truncate(kept) : Status());
-  return file.sync();
+  PLUMB_RETURN_IF_ERROR(dropped_ ? file_->truncate(kept) : Status());
+  return file_->sync();
 }
 
 Result<OfflineOutput> OfflineOutput::open(const std::string& path, std::string_view input_content) {
   OfflineOutput output;
-  PLUMB_RETURN_IF_ERROR(bind_to_input(path, input_content));
-  PLUMB_RETURN_IF_ERROR(output.recover(path));
   PLUMB_ASSIGN(AppendFile file, AppendFile::open(path));
   output.file_ = std::make_unique<AppendFile>(std::move(file));
+  PLUMB_RETURN_IF_ERROR(bind_to_input(path, input_content));
+  PLUMB_RETURN_IF_ERROR(output.recover(path));
   return output;
 }
 

@@ -76,8 +76,11 @@ class ServedModel {
   std::vector<std::string> prompt_texts(const CompletionRequest& request) const;
 
  private:
+  std::optional<ApiError> check_bytes(const char* param, std::size_t num_bytes) const;
   std::optional<ApiError> check_length(const char* param, std::int64_t prompt_len,
                                        std::int64_t max_tokens) const;
+  std::optional<ApiError> fill_sampling(const GenerationParams& params,
+                                        SamplingParams* sampling) const;
   std::variant<ChoiceRequest, ApiError> make_choice(const char* param,
                                                     const GenerationParams& params,
                                                     std::vector<TokenId> prompt,
@@ -87,6 +90,7 @@ class ServedModel {
   ServedModelFacts facts_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<ChatTemplate> chat_template_;
+  std::int64_t longest_token_bytes_ = 1;
 };
 
 }  // namespace plumb

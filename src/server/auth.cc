@@ -39,6 +39,10 @@ Status KeySet::add(std::string_view key, std::string name, KeyRole role) {
                                         " characters, expected at least " +
                                         std::to_string(kMinKeyLength)};
   }
+  if (!std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c <= '~'; })) {
+    return {Code::kInvalidArgument,
+            "a key holds a character that no client can send, expected visible ASCII"};
+  }
   const Digest256 digest = sha256(key);
   entries_.push_back({digest, {std::move(name), role, cache_salt_of(digest)}});
   return {};

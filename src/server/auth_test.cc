@@ -42,6 +42,11 @@ TEST(KeySet, refuses_readable_files_short_keys_and_empty_files) {
   EXPECT_FALSE(keys.load_file(key_file("# none\n", 0600), KeyRole::kNormal).ok());
   EXPECT_FALSE(keys.load_file(key_file("a:root:0123456789abcdef\n", 0600), KeyRole::kNormal).ok());
   EXPECT_FALSE(keys.load_file("/absent/keys", KeyRole::kNormal).ok());
+  EXPECT_FALSE(keys.add("0123456789\x01"
+                        "abcdef",
+                        "", KeyRole::kNormal)
+                   .ok());
+  EXPECT_FALSE(keys.add("0123456789 abcdef", "", KeyRole::kNormal).ok());
 }
 
 TEST(CheckAccess, follows_the_table_of_route_classes) {

@@ -27,6 +27,11 @@ class ServerMetrics {
   Counter prompt_tokens_;
   Counter completion_tokens_;
   Counter cached_tokens_;
+  Histogram queue_time_;
+  Histogram prefill_time_;
+  Histogram decode_time_;
+  Histogram time_per_token_;
+  Histogram preemptions_;
 };
 
 }  // namespace plumb
