@@ -3,9 +3,9 @@
 
 namespace plumb {
 
-/// From now on the calling thread runs where others leave the processors idle, or nearly so. For
-/// work that can take long and that nobody may be held up by. Where the system refuses, nothing
-/// changes.
+/// From now on the calling thread gets about a third of the time of a thread of the main one's
+/// priority that it shares a processor with. For work that can take long while others are in a
+/// hurry. Where the system refuses, nothing changes. Calling it again changes nothing.
 void yield_to_other_threads();
 
 }  // namespace plumb

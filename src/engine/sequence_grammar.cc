@@ -5,8 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "grammar/forced_tokens.h"
-
 namespace plumb {
 namespace {
 
@@ -65,7 +63,9 @@ bool SequenceGrammar::is_finished(std::span<std::uint32_t> mask) {
 }
 
 std::vector<TokenId> SequenceGrammar::forced(std::int64_t max_tokens) {
-  return forced_tokens(&matcher_, max_tokens);
+  std::vector<TokenId> tokens = matcher_.jump_forward_tokens();
+  tokens.resize(static_cast<std::size_t>(std::min(std::ssize(tokens), max_tokens)));
+  return tokens;
 }
 
 }  // namespace plumb

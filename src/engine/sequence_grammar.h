@@ -32,7 +32,8 @@ class SequenceGrammar {
   /// The text is complete and nothing may follow. Uses `mask` as working memory.
   bool is_finished(std::span<std::uint32_t> mask);
 
-  /// The tokens that must come next, at most `max_tokens`; see forced_tokens().
+  /// The tokens that must come next, at most `max_tokens`, as the tokenizer spells them; see
+  /// GrammarMatcher::jump_forward_tokens().
   std::vector<TokenId> forced(std::int64_t max_tokens);
 
  private:

@@ -4,46 +4,39 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/digest.h"
-#include "grammar/cfg.h"
 #include "grammar/compile_budget.h"
-#include "grammar/compiled_grammar.h"
+#include "grammar/json_schema.h"
 
 namespace plumb {
 namespace {
 
 using Kind = ConstraintSpec::Kind;
 
-// Lengths before the parts, so that no two constraints have the same digest.
-Digest256 key_of(const ConstraintSpec& spec) {
-  Sha256 digest;
-  const auto add = [&digest](std::string_view part) {
-    digest.update(std::to_string(part.size()) + ":");
-    digest.update(part);
-  };
-  add(std::to_string(static_cast<int>(spec.kind)) + (spec.strict ? "s" : ""));
-  add(spec.text);
-  for (const std::string& choice : spec.choices) {
-    add(choice);
+GrammarSpec grammar_spec(const ConstraintSpec& spec) {
+  GrammarSpec out;
+  out.text = spec.text;
+  switch (spec.kind) {
+    case Kind::kNone:
+    case Kind::kJsonObject:  // written like any other JSON: with or without white space
+      out.kind = GrammarKind::kJsonSchema;
+      out.text = R"({"type":"object"})";
+      break;
+    case Kind::kJsonSchema:
+      out.kind = GrammarKind::kJsonSchema;
+      out.text += spec.strict ? "\n" : "";  // a blank that keeps the two forms apart in the cache
+      break;
+    case Kind::kRegex:
+      out.kind = GrammarKind::kRegex;
+      break;
+    case Kind::kGrammar:
+      out.kind = GrammarKind::kEbnf;
+      break;
+    case Kind::kChoice:
+      out.kind = GrammarKind::kChoice;
+      out.choices = spec.choices;
+      break;
   }
-  return digest.finish();
-}
-
-Result<Cfg> choice_cfg(const std::vector<std::string>& choices) {
-  Cfg cfg;
-  std::vector<RegexId> literals;
-  for (const std::string& choice : choices) {
-    literals.push_back(cfg.regexes().literal(choice));
-  }
-  cfg.set_start(cfg.terminal(cfg.regexes().any_of(literals)));
-  return cfg;
-}
-
-Result<Cfg> cfg_of(const ConstraintSpec& spec) {
-  if (spec.kind == Kind::kChoice) {
-    return choice_cfg(spec.choices);
-  }
-  return Status{Code::kUnsupported, "this server offers lists of choices only"};
+  return out;
 }
 
 }  // namespace
@@ -57,13 +50,18 @@ ConstraintCompiler::ConstraintCompiler(const Tokenizer& tokenizer, std::int64_t 
       cache_(options.cache_bytes / 3 * 2) {}
 
 ConstraintCompiler::Grammar ConstraintCompiler::find(const ConstraintSpec& spec) {
-  Grammar grammar = cache_.find(key_of(spec));
+  return find(grammar_spec(spec));
+}
+
+ConstraintCompiler::Grammar ConstraintCompiler::find(const GrammarSpec& spec) {
+  Grammar grammar = cache_.find(spec);
   num_cache_hits_ += grammar != nullptr ? 1 : 0;
   return grammar;
 }
 
-ConstraintCompiler::Outcome ConstraintCompiler::compile(const ConstraintSpec& spec,
+ConstraintCompiler::Outcome ConstraintCompiler::compile(const ConstraintSpec& constraint,
                                                         const std::function<bool()>& is_cancelled) {
+  const GrammarSpec spec = grammar_spec(constraint);
   if (Grammar known = find(spec)) {  // compiled for another request meanwhile
     return known;
   }
@@ -71,24 +69,28 @@ ConstraintCompiler::Outcome ConstraintCompiler::compile(const ConstraintSpec& sp
   const Clock::TimePoint deadline = begin + options_.compile_timeout;
   CompileBudget budget(CompileBudget::Limits(),
                        [&] { return clock_.now() > deadline || is_cancelled(); });
-  Result<Grammar> grammar = build(spec, &budget);
+  Result<Grammar> grammar = build(spec, constraint.strict, &budget);
   compile_ns_ += (clock_.now() - begin).count();
   if (!grammar.ok()) {
-    return refuse(spec, grammar.status());
+    return refuse(constraint, grammar.status());
   }
   ++num_compiled_;
-  cache_.put(key_of(spec), grammar.value(), grammar.value()->num_bytes());
+  cache_.insert(spec, grammar.value());
   return std::move(grammar).value();
 }
 
-Result<ConstraintCompiler::Grammar> ConstraintCompiler::build(const ConstraintSpec& spec,
+Result<ConstraintCompiler::Grammar> ConstraintCompiler::build(const GrammarSpec& spec, bool strict,
                                                               CompileBudget* budget) const {
-  PLUMB_ASSIGN(Cfg cfg, cfg_of(spec));
   GrammarLimits limits;
   limits.mask_cache_bytes = std::min(limits.mask_cache_bytes, options_.cache_bytes / 48);
-  PLUMB_ASSIGN(std::unique_ptr<const CompiledGrammar> grammar,
-               CompiledGrammar::compile(std::move(cfg), vocab_, limits, budget));
-  return Grammar(std::move(grammar));
+  if (spec.kind != GrammarKind::kJsonSchema) {
+    return compile_grammar(spec, vocab_, limits, budget);
+  }
+  JsonSchemaOptions json;
+  json.strict = strict;
+  json.compact = options_.whitespace == JsonWhitespace::kCompact;
+  PLUMB_ASSIGN(JsonSchemaGrammar schema, compile_json_schema(spec.text, json, budget));
+  return compile_grammar(std::move(schema.cfg), vocab_, limits, budget);
 }
 
 ApiError ConstraintCompiler::refuse(const ConstraintSpec& spec, const Status& status) {

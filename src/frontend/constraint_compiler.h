@@ -16,7 +16,8 @@
 #include "base/clock.h"
 #include "base/option_field.h"
 #include "frontend/generation.h"
-#include "frontend/grammar_cache.h"
+#include "grammar/grammar.h"
+#include "grammar/grammar_cache.h"
 #include "grammar/grammar_vocab.h"
 
 namespace plumb {
@@ -83,7 +84,8 @@ class ConstraintCompiler {
   ConstraintStats stats() const;
 
  private:
-  Result<Grammar> build(const ConstraintSpec& spec, CompileBudget* budget) const;
+  Grammar find(const GrammarSpec& spec);
+  Result<Grammar> build(const GrammarSpec& spec, bool strict, CompileBudget* budget) const;
   ApiError refuse(const ConstraintSpec& spec, const Status& status);
 
   const GrammarOptions options_;

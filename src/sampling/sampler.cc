@@ -29,7 +29,9 @@ void apply_mask(std::span<const std::uint32_t> mask, std::span<float> logits) {
       std::fill(part.begin(), part.end(), kNever);
     } else if (word != ~std::uint32_t{0}) {
       for (std::size_t i = 0; i < part.size(); ++i) {
-        part[i] = (word >> i & 1U) != 0 ? part[i] : kNever;
+        if ((word >> i & 1U) == 0) {
+          part[i] = kNever;
+        }
       }
     }
   }
