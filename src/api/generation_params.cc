@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "api/extension_fields.h"
 #include "base/text.h"
 #include "request/request.h"
 
@@ -138,62 +139,6 @@ void read_stream(FieldReader& fields, GenerationParams* params) {
   }
 }
 
-// Fields that change the result and are not offered.
-void refuse_unsupported(FieldReader& fields) {
-  if (const JsonObject* format = fields.object("response_format")) {
-    const Json* type = format->find("type");
-    if (type == nullptr || !type->is_string() || type->as_string() != "text") {
-      fields.fail(
-          ApiError::unsupported(fields.path("response_format"), "only the type 'text' is offered"));
-    }
-  }
-  constexpr const char* kRefused[] = {"guided_json",
-                                      "guided_regex",
-                                      "guided_choice",
-                                      "guided_grammar",
-                                      "grammar",
-                                      "json_schema",
-                                      "regex",
-                                      "ebnf",
-                                      "stop_regex",
-                                      "audio",
-                                      "prediction",
-                                      "structured_outputs",
-                                      "lora_path",
-                                      "bad_words",
-                                      "typical_p",
-                                      "xtc_probability",
-                                      "dry_multiplier",
-                                      "mirostat",
-                                      "samplers",
-                                      "n_probs",
-                                      "length_penalty",
-                                      "dynatemp_range",
-                                      "input_ids",
-                                      "prompt_logprobs",
-                                      "truncate_prompt_tokens",
-                                      "logprob_token_ids",
-                                      "return_tokens_as_token_ids",
-                                      "thinking_token_budget",
-                                      "reasoning_budget",
-                                      "guided_decoding_backend",
-                                      "background",
-                                      "use_beam_search",
-                                      "custom_logit_processor"};
-  for (const char* name : kRefused) {
-    if (fields.has(name)) {
-      fields.fail(ApiError::unsupported(fields.path(name), "this server does not offer it"));
-    }
-  }
-  if (const JsonArray* modalities = fields.array("modalities", 8)) {
-    for (const Json& modality : *modalities) {
-      if (!modality.is_string() || modality.as_string() != "text") {
-        fields.fail(ApiError::unsupported(fields.path("modalities"), "only 'text' is offered"));
-      }
-    }
-  }
-}
-
 // Stored nowhere, but held to the limits of the API.
 void check_metadata(FieldReader& fields) {
   constexpr std::size_t kMaxPairs = 16;
@@ -286,7 +231,9 @@ GenerationParams read_generation_params(FieldReader& fields, const SamplingDefau
   }
   params.timeout = read_timeout(fields, "timeout_ms");
   params.queue_timeout = read_timeout(fields, "queue_timeout_ms");
-  refuse_unsupported(fields);
+  read_extension_fields(fields, limits, &params);
+  params.constraint = read_constraint(fields);
+  refuse_unsupported_fields(fields);
   accept_harmless(fields);
   return params;
 }

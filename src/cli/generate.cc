@@ -32,6 +32,7 @@ class GenerateCommand final : public Command {
         ->required();
     add_value(app, options_.max_in_flight, "in-flight", "requests submitted at a time", 1, 65536);
     add_struct(app, serving_.engine);
+    add_struct(app, serving_.grammar);
     add_struct(app, serving_.engine.scheduler);
     add_struct(app, serving_.engine.tiers);
     add_struct(app, serving_.layout);

@@ -30,10 +30,11 @@ class ReferenceCommand final : public Command {
         "`--max-num-seqs` as\n"
         "`PLUMB_MAX_NUM_SEQS`. `serve` knows all of them; `chat`, `generate` and `bench batch` "
         "know engine, scheduler,\n"
-        "layout and back end, `generate` the cache tiers too.\n");
+        "layout and back end, `generate` grammars and the cache tiers too.\n");
     print_section<ServerOptions>("Server");
     print_section<EngineOptions>("Engine");
     print_section<SchedulerOptions>("Scheduler");
+    print_section<GrammarOptions>("Grammars");
     print_section<TierOptions>("Cache tiers");
     print_section<ModelOptions>("Layout");
     print_section<BackendOptions>("Back end");

@@ -141,7 +141,10 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
   served.defaults = text.defaults;
   serving->text_ = std::make_unique<ServedModel>(std::move(served), std::move(text.tokenizer),
                                                  std::move(text.chat_template));
-  serving->service_ = std::make_unique<TextService>(*serving->text_, *serving->engine_, clock);
+  serving->constraints_ = std::make_unique<ConstraintCompiler>(
+      serving->text_->tokenizer(), facts.vocab_size, options.grammar, clock);
+  serving->service_ = std::make_unique<TextService>(*serving->text_, *serving->engine_,
+                                                    *serving->constraints_, clock);
   serving->engine_->start();
   return serving;
 }
@@ -167,6 +170,7 @@ Json Serving::describe() const {
       {"memory", to_json(engine_->memory_plan())},
       {"max_total_num_tokens", engine_->memory_plan().kv_tokens()},
       {"engine", options_to_json(bind_options(shown.engine))},
+      {"grammar", options_to_json(bind_options(shown.grammar))},
       {"scheduler", options_to_json(bind_options(shown.engine.scheduler))},
       {"cache_tiers", options_to_json(bind_options(shown.engine.tiers))},
       {"layout", options_to_json(bind_options(shown.layout))},

@@ -25,6 +25,13 @@ std::optional<Clock::TimePoint> deadline_after(Clock::TimePoint from,
   return own && *own < kFar ? std::optional(from + *own) : std::nullopt;
 }
 
+// Forced tokens are not chosen: nothing of the request may be about the choice, and nobody may want
+// its probability.
+bool is_free_to_jump(const SamplingParams& params) {
+  return !params.logprobs && params.bad_words.empty() && params.logit_bias.empty() &&
+         params.allowed_token_ids.empty() && params.processors.empty();
+}
+
 }  // namespace
 
 EngineCore::~EngineCore() {
@@ -43,6 +50,16 @@ void EngineCore::add(SeqId id, Request request, std::int64_t max_output, Clock::
   const SamplingParams& params = seq->request.sampling;
   if (has_penalties(params)) {
     seq->counts.emplace().add_prompt(seq->tokens);
+  }
+  for (const LogitProcessorSpec& spec : params.processors) {
+    Result<std::unique_ptr<LogitProcessor>> made =
+        make_logit_processor(spec, request_limits_.vocab_size);
+    PLUMB_CHECK(made.ok(), made.status().message());  // the request was checked
+    seq->processors.push_back(std::move(made).value());
+  }
+  if (seq->request.grammar != nullptr) {
+    seq->grammar.emplace(seq->request.grammar);
+    seq->can_jump = options_.jump_forward && is_free_to_jump(params);
   }
   if (!params.ignore_eos) {
     seq->ends = parts_.end_tokens;
@@ -402,55 +419,16 @@ Status EngineCore::compute(const Plan& plan) {
     tiers_->observe_prefill(step_.num_prefill_tokens + step_.num_decode_rows, step_.model_time);
   }
   step_.sample_time = parts_.clock->now() - computed;
+  step_.num_masks = sampler_.num_masks();
+  step_.mask_time = sampler_.mask_time();
   return {};
-}
-
-void EngineCore::take_rows(std::span<const Result<EmittedToken>> results, Clock::TimePoint now) {
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    Sequence& seq = *rows_[i].sequence;
-    if (seq.end.reason != FinishReason::kNone) {
-      continue;
-    }
-    if (!results[i].ok()) {
-      seq.end = {FinishReason::kAbort, -1, results[i].status()};
-    } else if (rows_[i].is_prompt) {
-      seq.prompt_logprobs.push_back(results[i].value());
-    } else {
-      take_token(seq, results[i].value(), now);
-    }
-  }
-}
-
-void EngineCore::take_token(Sequence& seq, EmittedToken token, Clock::TimePoint now) {
-  const TokenId id = token.token;
-  seq.tokens.push_back(id);
-  if (seq.counts) {
-    seq.counts->add_output(id);
-  }
-  seq.timings.last_token = now;
-  if (seq.num_output() == 1) {
-    seq.timings.first_token = now;
-  }
-  seq.usage.completion_tokens = seq.num_output();
-  ++totals_.completion_tokens;
-  seq.emitted = std::move(token);
-  const SamplingParams& params = seq.request.sampling;
-  const auto is_in = [id](const std::vector<TokenId>& ids) {
-    return std::find(ids.begin(), ids.end(), id) != ids.end();
-  };
-  if (seq.num_output() >= seq.max_output) {
-    seq.end.reason = FinishReason::kLength;
-  } else if (seq.num_output() > params.min_tokens && is_in(seq.ends)) {
-    const bool is_stop = is_in(params.stop_token_ids);
-    seq.end = {is_stop ? FinishReason::kStop : FinishReason::kEos, is_stop ? id : -1, {}};
-  }
 }
 
 void EngineCore::finish_picks(const Plan& plan) {
   for (const Pick& pick : plan.picks) {
     Sequence& seq = *queues_.find(pick.seq);
-    const bool is_prefill =
-        seq.num_output() == 0 || seq.num_step_tokens > 1 || (seq.num_output() == 1 && seq.emitted);
+    const bool is_first_output = seq.num_output() == std::ssize(seq.emitted);
+    const bool is_prefill = is_first_output || seq.num_step_tokens > 1;
     seq.num_computed += seq.num_step_tokens;
     if (seq.end.reason != FinishReason::kNone) {
       finish(seq);
@@ -459,7 +437,7 @@ void EngineCore::finish_picks(const Plan& plan) {
     if (is_prefill) {
       store(seq, false);
     }
-    if (seq.emitted) {
+    if (!seq.emitted.empty()) {
       deliver(seq);
     }
   }
@@ -501,9 +479,8 @@ void EngineCore::finish(Sequence& seq) {
 void EngineCore::deliver(Sequence& seq) {
   StreamEvent event;
   event.seq = seq.id;
-  if (seq.emitted) {
-    event.tokens.push_back(std::move(*seq.emitted));
-    seq.emitted.reset();
+  if (!seq.emitted.empty()) {
+    event.tokens = std::exchange(seq.emitted, {});
     event.prompt_logprobs = std::exchange(seq.prompt_logprobs, {});
   }
   event.finish = seq.end.reason;
@@ -533,6 +510,8 @@ void EngineCore::observe(const Plan& plan) {
   totals_.plan_time += step_.plan_time;
   totals_.model_time += step_.model_time;
   totals_.sample_time += step_.sample_time;
+  totals_.num_masks += step_.num_masks;
+  totals_.mask_time += step_.mask_time;
   totals_.planner_time += step_.planner_time;
   totals_.recompute_tokens += step_.num_recompute_tokens;
   totals_.num_displaced += step_.num_displaced;

@@ -150,6 +150,8 @@ class EngineCore {
   Status compute(const Plan& plan);
   void take_rows(std::span<const Result<EmittedToken>> results, Clock::TimePoint now);
   void take_token(Sequence& seq, EmittedToken token, Clock::TimePoint now);
+  void append_token(Sequence& seq, EmittedToken token, Clock::TimePoint now);
+  void follow_grammar(Sequence& seq, TokenId token);
   void finish_picks(const Plan& plan);
   void finish(Sequence& seq);
   void deliver(Sequence& seq);

@@ -31,6 +31,7 @@ struct EngineOptions {
   EvictStrategy evict_policy = EvictStrategy::kLru;
   bool kv_events = false;
   double kv_conservativeness = 1.0;
+  bool jump_forward = true;
   SchedulerOptions scheduler;  ///< bound by itself
   TierOptions tiers;           ///< bound by itself
 
@@ -75,7 +76,9 @@ struct EngineOptions {
         field(&S::kv_conservativeness, "kv-conservativeness",
               "how much room the cache keeps for answers to come; less admits more and preempts "
               "more",
-              0.0, 4.0)};
+              0.0, 4.0),
+        field(&S::jump_forward, "jump-forward",
+              "append the tokens that a grammar dictates without computing a choice for each")};
   }
 };
 

@@ -175,7 +175,8 @@ EngineCore::EngineCore(const EngineOptions& options, EngineParts parts, const Si
       workspace_(std::move(workspace)),
       cache_(std::move(cache)),
       batch_(std::move(batch)),
-      sampler_(parts_.model->facts().vocab_size, sizes.step.num_logits, device_of(parts_)),
+      sampler_(parts_.model->facts().vocab_size, sizes.step.num_logits, device_of(parts_),
+               *parts_.clock),
       planner_(
           sizes.limits,
           make_schedule_policy(options.scheduler.schedule_policy, options.scheduler.priority_aging),

@@ -30,6 +30,8 @@ struct StepStats {
   std::int64_t num_preempted = 0;
   std::int64_t num_admitted = 0;
   std::int64_t num_evicted_blocks = 0;
+  std::int64_t num_masks = 0;               ///< of grammars
+  std::chrono::nanoseconds mask_time{};     ///< a part of sample_time
   std::int64_t num_displaced = 0;           ///< of the preempted, those that made room for others
   std::int64_t num_passing = 0;             ///< of the admitted, those that passed the first
   std::int64_t num_cached_tokens = 0;       ///< that the decode rows attend to
@@ -80,9 +82,12 @@ struct EngineStats {
   std::int64_t cached_tokens = 0;      ///< of these, found in the prefix cache at first start
   std::int64_t prefill_tokens = 0;     ///< computed, again after preemption included
   std::int64_t completion_tokens = 0;  ///< produced
-  std::int64_t recompute_tokens = 0;   ///< of the prefill tokens, those computed before
-  std::int64_t num_displaced = 0;      ///< of the preemptions, those for more important requests
-  std::int64_t num_passing = 0;        ///< started while an earlier one had no room
+  std::int64_t num_forced_tokens = 0;  ///< of these, dictated by a grammar without a choice
+  std::int64_t num_masks = 0;          ///< of grammars, one for each choice under one
+  std::chrono::nanoseconds mask_time{};
+  std::int64_t recompute_tokens = 0;  ///< of the prefill tokens, those computed before
+  std::int64_t num_displaced = 0;     ///< of the preemptions, those for more important requests
+  std::int64_t num_passing = 0;       ///< started while an earlier one had no room
   std::int64_t num_displaced_waiting = 0;      ///< refused or ended in a full queue, by importance
   std::int64_t num_refused_requests = 0;       ///< refused: too many requests wait
   std::int64_t num_refused_tokens = 0;         ///< refused: too many tokens wait

@@ -442,6 +442,7 @@ TEST(Engine, log_probabilities_come_with_tokens_and_prompt) {
   request.sampling.logprobs = true;
   request.sampling.top_logprobs = 3;
   request.sampling.prompt_logprobs = true;
+  request.sampling.prompt_top_logprobs = 3;
   for (int round = 0; round < 2; ++round) {  // cold, and with the prompt in the cache
     RecordingSink sink;
     scene.submit(request, sink);
@@ -451,6 +452,8 @@ TEST(Engine, log_probabilities_come_with_tokens_and_prompt) {
     for (std::size_t i = 1; i < prompt.size(); ++i) {
       EXPECT_EQ(sink.prompt_logprobs[i].token, prompt[i]);
       EXPECT_EQ(sink.prompt_logprobs[i].top_logprobs.size(), 3U);
+      EXPECT_EQ(sink.prompt_logprobs[i].rank == 1,
+                sink.prompt_logprobs[i].top_logprobs[0].token == prompt[i]);
       EXPECT_NEAR(sink.prompt_logprobs[i].logprob, expected(std::span(prompt).first(i), prompt[i]),
                   1e-5);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,7 +10,9 @@
 #include "base/clock.h"
 #include "engine/kv_cache.h"
 #include "engine/seq_tiers.h"
+#include "engine/sequence_grammar.h"
 #include "request/request.h"
+#include "sampling/logit_processor.h"
 #include "sampling/token_counts.h"
 #include "scheduler/schedule_policy.h"
 
@@ -38,7 +41,10 @@ struct Sequence {
   std::int64_t num_computed = 0;  ///< tokens whose keys and values are in the cache
   SeqBlocks blocks;
   std::optional<TokenCounts> counts;  ///< with penalties
-  std::vector<TokenId> ends;          ///< end-of-generation tokens and stop tokens that count
+  std::vector<std::unique_ptr<LogitProcessor>> processors;
+  std::optional<SequenceGrammar> grammar;
+  bool can_jump = false;      ///< tokens that the grammar forces need no choice
+  std::vector<TokenId> ends;  ///< end-of-generation tokens and stop tokens that count
 
   bool is_running = false;
   bool was_started = false;
@@ -59,7 +65,7 @@ struct Sequence {
   // Of the step under way.
   bool starts_now = false;
   std::int64_t num_step_tokens = 0;
-  std::optional<EmittedToken> emitted;
+  std::vector<EmittedToken> emitted;
   SeqEnd end;
 
   std::vector<EmittedToken> prompt_logprobs;  ///< until the first token takes them along

@@ -301,39 +301,69 @@ TEST_F(TieredCacheTest, options_that_contradict_each_other_are_refused_with_the_
   EXPECT_NE(created(options, "m").message().find("disk-cache-bytes is 700"), std::string::npos);
 }
 
-// A waiting sequence is held while its blocks are on their way, 1 s and 0.25 s for 1024 tokens at
-// most.
-TEST_F(TieredCacheTest, a_waiting_sequence_is_held_for_a_limited_time) {
-  use_disk();
+// Tiers on a cache without an engine, whose steps the test takes itself.
+struct BareTiers {
+  BareTiers(const EngineOptions& options, std::int64_t num_blocks, MemFiles& files) {
+    cache =
+        KvCache::create(model.kv_layout(), {.num_blocks = num_blocks}, backend.allocator()).value();
+    TierParts parts;
+    parts.cache = cache.get();
+    parts.backend = &backend;
+    parts.stream = stream.get();
+    parts.clock = &clock;
+    parts.files = &files;
+    parts.layout = model.kv_layout();
+    parts.model_id = "m";
+    tiers = TieredCache::create(options, parts).value();
+  }
+
   ScriptedBackend backend;
   FakeClock clock;
   const ScriptedModel model{ScriptedModel::Options{}};
   const std::unique_ptr<Stream> stream = backend.new_stream();
-  const auto cache =
-      KvCache::create(model.kv_layout(), {.num_blocks = 8}, backend.allocator()).value();
-  TierParts parts;
-  parts.cache = cache.get();
-  parts.backend = &backend;
-  parts.stream = stream.get();
-  parts.clock = &clock;
-  parts.files = &files_;
-  parts.layout = model.kv_layout();
-  parts.model_id = "m";
+  std::unique_ptr<KvCache> cache;
+  std::unique_ptr<TieredCache> tiers;
+};
+
+// A waiting sequence is held while its blocks are on their way, 1 s and 0.25 s for 1024 tokens at
+// most.
+TEST_F(TieredCacheTest, a_waiting_sequence_is_held_for_a_limited_time) {
+  use_disk();
   for (const PrefetchPolicy policy :
        {PrefetchPolicy::kBestEffort, PrefetchPolicy::kTimeout, PrefetchPolicy::kWait}) {
     options_.tiers.prefetch_policy = policy;
-    const auto tiers = TieredCache::create(options_, parts).value();
+    BareTiers bare(options_, 8, files_);
     Sequence seq;
     seq.tokens = prompt_of(1, 1025);
-    tiers->prefetch(seq);
-    EXPECT_EQ(tiers->holds(seq), policy != PrefetchPolicy::kBestEffort);
-    clock.advance(std::chrono::milliseconds(1249));
-    EXPECT_EQ(tiers->holds(seq), policy != PrefetchPolicy::kBestEffort);
-    clock.advance(std::chrono::milliseconds(1));
-    EXPECT_EQ(tiers->holds(seq), policy == PrefetchPolicy::kWait);
-    tiers->poll();
-    EXPECT_FALSE(tiers->holds(seq));
+    bare.tiers->prefetch(seq);
+    EXPECT_EQ(bare.tiers->holds(seq), policy != PrefetchPolicy::kBestEffort);
+    bare.clock.advance(std::chrono::milliseconds(1249));
+    EXPECT_EQ(bare.tiers->holds(seq), policy != PrefetchPolicy::kBestEffort);
+    bare.clock.advance(std::chrono::milliseconds(1));
+    EXPECT_EQ(bare.tiers->holds(seq), policy == PrefetchPolicy::kWait);
+    bare.tiers->poll();
+    EXPECT_FALSE(bare.tiers->holds(seq));
   }
+}
+
+TEST_F(TieredCacheTest, a_block_that_was_taken_again_is_not_copied_under_its_old_name) {
+  options_.tiers.host_bytes = 2 * EngineScene::kBlockBytes;
+  BareTiers bare(options_, 4, files_);
+  Sequence seq;
+  seq.tokens = prompt_of(1, 16);
+  seq.num_computed = 16;
+  bare.cache->grow(16, &seq.blocks);
+  bare.cache->store("", seq.tokens, {}, &seq.blocks);
+  bare.tiers->on_stored(seq);  // four blocks are to be copied
+  bare.cache->release(&seq.blocks);
+  ASSERT_TRUE(bare.tiers->on_evicted(bare.cache->make_free(4)).ok());
+  EXPECT_EQ(bare.tiers->stats().host.num_stored, 2);  // there is no room for more
+  SeqBlocks other;
+  bare.cache->grow(16, &other);
+  ASSERT_TRUE(bare.tiers->copy_out(1 << 20).ok());
+  EXPECT_EQ(bare.tiers->stats().host.num_stored, 2);
+  EXPECT_FALSE(bare.tiers->has_work());
+  bare.cache->release(&other);
 }
 
 // With threads and real files.

@@ -79,6 +79,8 @@ class ServedModel {
   std::optional<ApiError> check_bytes(const char* param, std::size_t num_bytes) const;
   std::optional<ApiError> check_length(const char* param, std::int64_t prompt_len,
                                        std::int64_t max_tokens) const;
+  std::optional<ApiError> fill_sampling(const GenerationParams& params,
+                                        SamplingParams* sampling) const;
   std::variant<ChoiceRequest, ApiError> make_choice(const char* param,
                                                     const GenerationParams& params,
                                                     std::vector<TokenId> prompt,

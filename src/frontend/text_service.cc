@@ -6,6 +6,27 @@
 #include "frontend/tier_metrics.h"
 
 namespace plumb {
+namespace {
+
+void export_constraints(const ConstraintStats& stats, Metrics& metrics) {
+  const auto set = [&](const char* name, const char* help, double value) {
+    metrics.gauge(name, help).set(value);
+  };
+  set("plumb_grammar_compiled", "schemas and grammars compiled since the start",
+      static_cast<double>(stats.num_compiled));
+  set("plumb_grammar_compile_seconds", "time spent on compiling them, failures included",
+      std::chrono::duration<double>(stats.compile_time).count());
+  set("plumb_grammar_failed", "schemas and grammars that were refused, time-outs included",
+      static_cast<double>(stats.num_failed));
+  set("plumb_grammar_timeouts", "compilations that took too long",
+      static_cast<double>(stats.num_timeouts));
+  set("plumb_grammar_cache_hits", "constrained requests whose grammar was known",
+      static_cast<double>(stats.num_cache_hits));
+  set("plumb_grammar_cache_bytes", "memory of the known grammars",
+      static_cast<double>(stats.cache_bytes));
+}
+
+}  // namespace
 
 std::shared_ptr<Generation> TextService::new_generation(GenerationListener& listener,
                                                         Generation::Executor executor) {
@@ -101,6 +122,12 @@ void TextService::export_metrics(Metrics& metrics) const {
   set("plumb_generated_tokens", "tokens produced since the start", stats.completion_tokens);
   set("plumb_aborted", "sequences aborted since the start", stats.num_aborted);
   export_tier_metrics(stats.tiers, metrics);
+  set("plumb_grammar_masks", "token masks made for grammars since the start", stats.num_masks);
+  set("plumb_grammar_mask_microseconds", "time spent on these masks",
+      std::chrono::duration_cast<std::chrono::microseconds>(stats.mask_time).count());
+  set("plumb_grammar_forced_tokens", "tokens that grammars dictated, without a choice",
+      stats.num_forced_tokens);
+  export_constraints(constraints_.stats(), metrics);
 }
 
 }  // namespace plumb

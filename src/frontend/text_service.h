@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "engine/engine.h"
+#include "frontend/constraint_compiler.h"
 #include "frontend/generation.h"
 #include "frontend/served_model.h"
 #include "request/kv_event.h"
@@ -18,10 +19,13 @@ namespace plumb {
 class TextService {
  public:
   /// All of it outlives the service.
-  TextService(const ServedModel& model, Engine& engine, const Clock& clock)
-      : model_(model), engine_(engine), clock_(clock) {}
+  TextService(const ServedModel& model, Engine& engine, ConstraintCompiler& constraints,
+              const Clock& clock)
+      : model_(model), engine_(engine), constraints_(constraints), clock_(clock) {}
 
   const ServedModel& model() const { return model_; }
+
+  ConstraintCompiler& constraints() { return constraints_; }
 
   std::shared_ptr<Generation> new_generation(GenerationListener& listener,
                                              Generation::Executor executor);
@@ -56,6 +60,7 @@ class TextService {
  private:
   const ServedModel& model_;
   Engine& engine_;
+  ConstraintCompiler& constraints_;
   const Clock& clock_;
 };
 

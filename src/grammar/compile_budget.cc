@@ -5,6 +5,13 @@
 
 namespace plumb {
 
+CompileBudget CompileBudget::share(std::int64_t parts) const {
+  Limits limits = limits_;
+  limits.max_states /= parts;
+  limits.max_expressions /= parts;
+  return {limits, is_cancelled_};
+}
+
 Status CompileBudget::take_states(std::int64_t num) {
   num_states_ += num;
   if (num_states_ > limits_.max_states) {
@@ -25,7 +32,11 @@ Status CompileBudget::check_expressions(std::int64_t num) const {
 }
 
 Status CompileBudget::poll() {
-  if (num_polls_++ % 64 == 0 && is_cancelled_ && is_cancelled_()) {
+  return num_polls_++ % 64 == 0 ? poll_now() : Status();
+}
+
+Status CompileBudget::poll_now() {
+  if (is_cancelled_ && is_cancelled_()) {
     return {Code::kDeadlineExceeded,
             "grammar: compilation exceeded its time; simplify the grammar"};
   }

@@ -27,7 +27,13 @@ class CompileBudget {
   CompileBudget(const Limits& limits, std::function<bool()> is_cancelled)
       : limits_(limits), is_cancelled_(std::move(is_cancelled)) {}
 
+  /// A budget of one part in so many, with the same cancellation, for an attempt that may fail.
+  CompileBudget share(std::int64_t parts) const;
+
   const Limits& limits() const { return limits_; }
+
+  /// What says that the work is to stop; may be empty.
+  const std::function<bool()>& is_cancelled() const { return is_cancelled_; }
 
   /// Counts states of automata. Errors: kResourceExhausted past the limit.
   Status take_states(std::int64_t num);
@@ -35,6 +41,8 @@ class CompileBudget {
   Status check_expressions(std::int64_t num) const;
   /// Asks is_cancelled on every 64th call. Errors: kDeadlineExceeded.
   Status poll();
+  /// The same on every call.
+  Status poll_now();
 
  private:
   Limits limits_;

@@ -10,6 +10,7 @@ namespace plumb {
 namespace {
 
 constexpr int kNumBytes = 256;
+constexpr std::int64_t kMaxEdges = 16'000'000;  // of one table, four bytes each
 
 }  // namespace
 
@@ -30,6 +31,7 @@ class Dfa::Builder {
     drop_dead_states();
     join_equal_classes();
     find_only_bytes();
+    PLUMB_RETURN_IF_ERROR(find_horizon_classes());
     digest();
     return std::move(dfa_);
   }
@@ -88,6 +90,11 @@ class Dfa::Builder {
         dfa_.next_.push_back(to);
       }
       dfa_.accepting_.push_back(set_->is_nullable(from) ? 1 : 0);
+      if (std::ssize(dfa_.next_) > kMaxEdges) {
+        return {Code::kResourceExhausted,
+                "grammar: a pattern needs a table of more than " + std::to_string(kMaxEdges) +
+                    " entries; lower the counts of repetitions or use smaller classes"};
+      }
       PLUMB_RETURN_IF_ERROR(
           budget_->take_states(static_cast<std::int64_t>(regexes_.size() - num_before)));
       PLUMB_RETURN_IF_ERROR(budget_->check_expressions(set_->size()));
@@ -217,6 +224,62 @@ class Dfa::Builder {
     }
   }
 
+  // Moore's refinement: after n rounds classes tell apart what texts of n bytes can.
+  Status find_horizon_classes() {
+    constexpr std::size_t kMaxRefined = 4'000'000;  // edges; beyond, each state stays its own class
+    std::vector<std::int32_t>& classes = dfa_.horizon_class_;
+    if (dfa_.next_.size() > kMaxRefined) {
+      for (std::int32_t s = 0; s < dfa_.num_states(); ++s) {
+        classes.push_back(s);
+      }
+      dfa_.is_horizon_exact_ = true;
+      return {};
+    }
+    classes.assign(dfa_.accepting_.begin(), dfa_.accepting_.end());
+    std::int32_t num = -1;
+    for (std::uint32_t round = 0; round < kHorizon && !dfa_.is_horizon_exact_; ++round) {
+      PLUMB_RETURN_IF_ERROR(budget_->poll_now());
+      const std::int32_t num_refined = refine(&classes);
+      dfa_.is_horizon_exact_ = num_refined == num;
+      num = num_refined;
+    }
+    return {};
+  }
+
+  // One round; gives the number of classes.
+  std::int32_t refine(std::vector<std::int32_t>* classes) {
+    const auto class_after = [&](std::size_t state, std::size_t c) {
+      const std::int32_t to = dfa_.next_[state * num_edges() + c];
+      return to == kDead ? kDead : (*classes)[static_cast<std::size_t>(to)];
+    };
+    const auto is_equal = [&](std::size_t a, std::size_t b) {
+      bool equal = (*classes)[a] == (*classes)[b];
+      for (std::size_t c = 0; c < num_edges() && equal; ++c) {
+        equal = class_after(a, c) == class_after(b, c);
+      }
+      return equal;
+    };
+    std::unordered_multimap<std::uint64_t, std::size_t> seen;  // hash to a state of each new class
+    std::vector<std::int32_t> refined(classes->size());
+    std::int32_t num = 0;
+    for (std::size_t s = 0; s < classes->size(); ++s) {
+      auto hash = static_cast<std::uint64_t>((*classes)[s]);
+      for (std::size_t c = 0; c < num_edges(); ++c) {
+        hash = (hash ^ static_cast<std::uint32_t>(class_after(s, c))) * 0x9E3779B97F4A7C15U;
+        hash ^= hash >> 32;
+      }
+      const auto [begin, end] = seen.equal_range(hash);
+      const auto it =
+          std::find_if(begin, end, [&](const auto& entry) { return is_equal(entry.second, s); });
+      refined[s] = it == end ? num++ : refined[it->second];
+      if (it == end) {
+        seen.emplace(hash, s);
+      }
+    }
+    *classes = std::move(refined);
+    return num;
+  }
+
   void digest() {
     Sha256 sha;
     sha.update(std::as_bytes(std::span(dfa_.byte_class_)));
@@ -239,6 +302,7 @@ Result<Dfa> Dfa::build(RegexId regex, RegexSet* set, CompileBudget* budget) {
 
 std::int64_t Dfa::num_bytes() const {
   return static_cast<std::int64_t>(next_.size() * sizeof(next_[0]) + accepting_.size() +
+                                   horizon_class_.size() * sizeof(horizon_class_[0]) +
                                    only_byte_.size() * sizeof(only_byte_[0]));
 }
 

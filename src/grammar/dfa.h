@@ -48,6 +48,17 @@ class Dfa {
 
   int byte_class(std::uint8_t byte) const { return byte_class_[byte]; }
 
+  /// States of equal class fare alike, dying and accepting included, on all texts of up to kHorizon
+  /// bytes; on all texts if is_horizon_exact(). So the many states of a counted repetition are one
+  /// class but for the last few.
+  std::int32_t horizon_class(std::int32_t state) const {
+    return horizon_class_[static_cast<std::size_t>(state)];
+  }
+
+  bool is_horizon_exact() const { return is_horizon_exact_; }
+
+  static constexpr std::uint32_t kHorizon = 16;
+
   /// SHA-256 of the tables, so that what is known about an automaton can be shared by content.
   const Digest256& digest() const { return digest_; }
 
@@ -62,6 +73,8 @@ class Dfa {
   std::vector<std::int32_t> next_;  // [num_states, num_classes]
   std::vector<std::uint8_t> accepting_;
   std::vector<std::int16_t> only_byte_;
+  std::vector<std::int32_t> horizon_class_;
+  bool is_horizon_exact_ = false;
   Digest256 digest_{};
 };
 

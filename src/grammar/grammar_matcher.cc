@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "grammar/mask_walk.h"
 
 namespace plumb {
@@ -126,6 +127,35 @@ std::string GrammarMatcher::jump_forward(std::int64_t max_bytes) {
     row = store_->next(row, static_cast<std::uint8_t>(byte));
   }
   return forced;
+}
+
+std::vector<TokenId> GrammarMatcher::jump_forward_tokens(std::int64_t max_bytes) {
+  constexpr std::size_t kMaxDropped = 4;
+  const std::string bytes = jump_forward(max_bytes);
+  // A character that is forced in part is the model's to write.
+  const std::string_view text = std::string_view(bytes).substr(0, complete_utf8_len(bytes));
+  std::vector<TokenId> tokens;
+  std::vector<std::size_t> begins;  // of the tokens in the text
+  std::size_t covered = 0;
+  for (const TokenId token : text.empty() ? tokens : grammar_->vocab().encode(text)) {
+    const std::string_view token_bytes = grammar_->vocab().token_bytes(token);
+    if (token_bytes.empty() || !text.substr(covered).starts_with(token_bytes)) {
+      break;
+    }
+    tokens.push_back(token);
+    begins.push_back(covered);
+    covered += token_bytes.size();
+  }
+  const RowId after = walk(rows_.back(), bytes);
+  MaskWalk longer(grammar_->vocab(), store_.get());
+  const std::size_t first = tokens.size() - std::min(tokens.size(), kMaxDropped);
+  for (std::size_t i = first; i < tokens.size(); ++i) {
+    if (covered == text.size() && after >= 0 &&
+        longer.has_longer_token(std::string_view(bytes).substr(begins[i]), after)) {
+      tokens.resize(i);
+    }
+  }
+  return tokens;
 }
 
 void GrammarMatcher::collect() {

@@ -51,6 +51,11 @@ class GrammarMatcher {
   /// The bytes that must come next, up to a limit, because nothing else may: not even the end.
   std::string jump_forward(std::int64_t max_bytes = 256);
 
+  /// The forced bytes as tokens, for a model to take as if it had written them. The model might
+  /// prefer a token that reaches beyond the forced bytes; the last tokens, up to four, are left to
+  /// it if there is such a token. Empty if the vocabulary cannot encode.
+  std::vector<TokenId> jump_forward_tokens(std::int64_t max_bytes = 256);
+
   /// Whether the text is a whole text of the grammar, so that an end token may come.
   bool is_complete() const;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 namespace plumb {
 namespace {
@@ -24,15 +25,17 @@ bool MaskWalk::fill(RowId row, std::span<std::uint32_t> mask) {
   path_rows_[0] = row;
   path_ = {};
   std::uint32_t done = 0;  // the trie's nodes before it need no more
-  for (const std::uint32_t exit : exits_) {
-    if (exit < done) {
+  for (TokenClass::Range exit : exits_) {
+    // Ranges are disjoint, nest, or are overlapping runs of neighbours below one node.
+    exit.begin = std::max(exit.begin, done);
+    if (exit.begin >= exit.end) {
       continue;
     }
-    const RowId before = row_before(exit);
-    if (before == RowStore::kFailed || !walk_subtree(exit, before, mask)) {
+    const RowId before = row_before(exit.begin);
+    if (before == RowStore::kFailed || (before >= 0 && !walk_range(exit, mask))) {
       return false;
     }
-    done = vocab_.trie().nodes()[exit].end;
+    done = exit.end;
   }
   return true;
 }
@@ -48,16 +51,22 @@ void MaskWalk::add_inside(RowId row, std::span<std::uint32_t> mask) {
       continue;
     }
     last = &scan;
-    const std::shared_ptr<const TokenClass> tokens = vocab_.classify(dfa, scan.state);
-    for (const TokenId token : tokens->inside) {
-      set_bit(mask, token);
+    for (const std::shared_ptr<const TokenClass>& tokens : vocab_.classify(dfa, scan.state)) {
+      if (tokens == nullptr) {
+        break;
+      }
+      for (const TokenId token : tokens->inside) {
+        set_bit(mask, token);
+      }
+      for (std::size_t i = 0; i < tokens->mask.size(); ++i) {
+        mask[i] |= tokens->mask[i];
+      }
+      exits_.insert(exits_.end(), tokens->exits.begin(), tokens->exits.end());
     }
-    for (std::size_t i = 0; i < tokens->mask.size(); ++i) {
-      mask[i] |= tokens->mask[i];
-    }
-    exits_.insert(exits_.end(), tokens->exits.begin(), tokens->exits.end());
   }
-  std::sort(exits_.begin(), exits_.end());
+  std::sort(exits_.begin(), exits_.end(), [](TokenClass::Range a, TokenClass::Range b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+  });
 }
 
 // The row before the byte of a node. Nodes come in rising order, so paths share long prefixes.
@@ -75,14 +84,11 @@ RowId MaskWalk::row_before(std::uint32_t node) {
   return path_rows_[path.size()];
 }
 
-bool MaskWalk::walk_subtree(std::uint32_t node, RowId before, std::span<std::uint32_t> mask) {
-  if (before == RowStore::kDead) {
-    return true;
-  }
+// The subtrees of the range, given the row before them in path_rows_.
+bool MaskWalk::walk_range(TokenClass::Range range, std::span<std::uint32_t> mask) {
   const TokenTrie& trie = vocab_.trie();
   const std::span<const TokenTrie::Node> nodes = trie.nodes();
-  const std::uint32_t end = nodes[node].end;
-  for (std::uint32_t i = node; i < end;) {
+  for (std::uint32_t i = range.begin; i < range.end;) {
     const std::uint32_t depth = nodes[i].depth;
     const RowId row = store_.next(path_rows_[depth - 1], static_cast<std::uint8_t>(nodes[i].byte));
     if (row < 0) {
@@ -101,6 +107,28 @@ bool MaskWalk::walk_subtree(std::uint32_t node, RowId before, std::span<std::uin
     ++i;
   }
   return true;
+}
+
+bool MaskWalk::has_longer_token(std::string_view bytes, RowId after) {
+  const TokenTrie& trie = vocab_.trie();
+  const std::optional<std::uint32_t> top = trie.find(bytes);
+  if (!top.has_value()) {
+    return false;
+  }
+  const std::span<const TokenTrie::Node> nodes = trie.nodes();
+  path_rows_.assign(trie.max_depth() + 1, RowStore::kDead);
+  path_rows_[bytes.size()] = after;
+  path_ = {};
+  for (std::uint32_t i = *top + 1; i < nodes[*top].end;) {
+    const std::uint32_t depth = nodes[i].depth;
+    const RowId row = store_.next(path_rows_[depth - 1], static_cast<std::uint8_t>(nodes[i].byte));
+    if (row >= 0 && trie.is_token(i)) {
+      return true;
+    }
+    path_rows_[depth] = row;
+    i = row >= 0 ? i + 1 : nodes[i].end;
+  }
+  return false;
 }
 
 }  // namespace plumb

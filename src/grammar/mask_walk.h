@@ -26,14 +26,18 @@ class MaskWalk {
   /// exceeded. Requires a mask of num_mask_words() zeros.
   bool fill(RowId row, std::span<std::uint32_t> mask);
 
+  /// Whether some token that begins with those bytes and is longer may come, given the row after
+  /// them. Requires they are not empty.
+  bool has_longer_token(std::string_view bytes, RowId after);
+
  private:
   void add_inside(RowId row, std::span<std::uint32_t> mask);
   RowId row_before(std::uint32_t node);
-  bool walk_subtree(std::uint32_t node, RowId before, std::span<std::uint32_t> mask);
+  bool walk_range(TokenClass::Range range, std::span<std::uint32_t> mask);
 
   const GrammarVocab& vocab_;
   RowStore& store_;
-  std::vector<std::uint32_t> exits_;
+  std::vector<TokenClass::Range> exits_;
   std::vector<RowId> path_rows_;  // the rows along path_; [0] is the position itself
   std::string_view path_;         // the bytes for which path_rows_ is valid
 };

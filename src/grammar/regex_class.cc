@@ -185,13 +185,24 @@ Result<CharSet> RegexClassParser::parse_property(std::size_t* pos, std::size_t b
     name = pattern_.substr(*pos + 1, close - *pos - 1);
     end = close + 1;
   }
-  std::optional<Ranges> ranges = category_ranges(name);
-  if (!ranges.has_value()) {
+  const Ranges* const ranges = property_ranges(name);
+  if (ranges == nullptr) {
     return regex_error(Code::kUnsupported, "property \\p{" + std::string(name.substr(0, 40)) + "}",
                        begin);
   }
   *pos = end;
-  return CharSet{{}, is_negated ? other_ranges(*ranges) : *std::move(ranges), false};
+  return CharSet{{}, is_negated ? other_ranges(*ranges) : *ranges, false};
+}
+
+// Asking for every code point takes a while, so each property is looked up once.
+const std::vector<CodePointRange>* RegexClassParser::property_ranges(std::string_view name) {
+  const auto known = properties_.find(name);
+  if (known != properties_.end()) {
+    return &known->second;
+  }
+  std::optional<Ranges> ranges = category_ranges(name);
+  return ranges.has_value() ? &properties_.emplace(name, *std::move(ranges)).first->second
+                            : nullptr;
 }
 
 Result<char32_t> RegexClassParser::parse_code_point(char letter, std::size_t* pos,

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -46,8 +49,10 @@ class RegexClassParser {
   Result<char32_t> parse_code_point(char letter, std::size_t* pos, std::size_t begin);
   Result<char32_t> parse_hex(std::size_t* pos, std::size_t num_digits, std::size_t begin);
   bool take(std::size_t* pos, std::string_view text) const;
+  const std::vector<CodePointRange>* property_ranges(std::string_view name);
 
   std::string_view pattern_;
+  std::map<std::string, std::vector<CodePointRange>, std::less<>> properties_;  // used so far
 };
 
 }  // namespace plumb

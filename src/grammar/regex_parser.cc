@@ -5,6 +5,8 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -37,7 +39,10 @@ class RegexParser {
     if (!at_end()) {
       return error(Code::kInvalidArgument, "')' closes no group", pos_);
     }
-    return options_.anchored ? whole_match(whole, &set_) : search_match(whole, &set_);
+    const RegexId regex =
+        options_.anchored ? whole_match(whole, &set_) : search_match(whole, &set_);
+    PLUMB_RETURN_IF_ERROR(check_expressions());
+    return regex;
   }
 
  private:
@@ -68,14 +73,22 @@ class RegexParser {
     return any_of(alternatives, &set_);
   }
 
+  Status check_expressions() const {
+    if (set_.size() > options_.max_expressions) {
+      return error(Code::kResourceExhausted,
+                   "needs more than " + std::to_string(options_.max_expressions) + " expressions",
+                   pos_);
+    }
+    return {};
+  }
+
   // Flags set inside hold until the end of the group.
   Result<AnchoredRegex> parse_sequence(Flags* flags, int depth) {
     std::vector<AnchoredRegex> parts;
     while (!at_end() && !looking_at("|") && !looking_at(")")) {
-      if (set_.size() > options_.max_expressions) {
-        return error(Code::kResourceExhausted,
-                     "needs more than " + std::to_string(options_.max_expressions) + " expressions",
-                     pos_);
+      PLUMB_RETURN_IF_ERROR(check_expressions());
+      if (num_atoms_++ % 64 == 0 && options_.is_cancelled && options_.is_cancelled()) {
+        return error(Code::kDeadlineExceeded, "exceeded its time", pos_);
       }
       PLUMB_ASSIGN(const bool is_flags, take_flags(flags));
       if (is_flags) {
@@ -142,7 +155,7 @@ class RegexParser {
         return parse_group(flags, depth);
       case '[': {
         PLUMB_ASSIGN(const CharSet chars, classes_.parse_class(&pos_));
-        return of_chars(chars, flags);
+        return of_chars(chars, flags, begin);
       }
       case '.':
         ++pos_;
@@ -165,13 +178,20 @@ class RegexParser {
       default: {
         const Utf8Char c = decode_utf8(pattern_.substr(pos_));
         pos_ += static_cast<std::size_t>(c.num_bytes);
-        return of_chars({{{c.code_point, c.code_point}}, {}, false}, flags);
+        return of_chars({{{c.code_point, c.code_point}}, {}, false}, flags, begin);
       }
     }
   }
 
-  Result<AnchoredRegex> of_chars(const CharSet& chars, Flags flags) {
-    return plain(char_set_regex(chars, flags.ignore_case, &set_), set_);
+  // Large classes take a while to spell in bytes, so each way to write one is spelled once.
+  Result<AnchoredRegex> of_chars(const CharSet& chars, Flags flags, std::size_t begin) {
+    std::string key(pattern_.substr(begin, pos_ - begin));
+    key.push_back(flags.ignore_case ? 'i' : '-');
+    const auto [it, is_new] = spelled_.try_emplace(std::move(key), RegexId{});
+    if (is_new) {
+      it->second = char_set_regex(chars, flags.ignore_case, &set_);
+    }
+    return plain(it->second, set_);
   }
 
   Result<AnchoredRegex> parse_escape(Flags flags) {
@@ -190,7 +210,7 @@ class RegexParser {
       }
     }
     PLUMB_ASSIGN(const CharSet chars, classes_.parse_escape(&pos_, /*in_class=*/false));
-    return of_chars(chars, flags);
+    return of_chars(chars, flags, begin);
   }
 
   Result<AnchoredRegex> parse_group(Flags flags, int depth) {
@@ -328,7 +348,9 @@ class RegexParser {
   const RegexParseOptions& options_;
   RegexSet& set_;
   RegexClassParser classes_;
+  std::unordered_map<std::string, RegexId> spelled_;  // by the text of an atom and flag i
   std::size_t pos_ = 0;
+  std::int64_t num_atoms_ = 0;
 };
 
 }  // namespace

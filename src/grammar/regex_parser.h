@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "base/status.h"
@@ -16,6 +17,7 @@ struct RegexParseOptions {
   std::int64_t max_pattern_bytes = 1 << 20;
   int max_depth = 64;                      ///< of nested groups
   std::int64_t max_expressions = 500'000;  ///< that the set may hold afterwards
+  std::function<bool()> is_cancelled{};    ///< asked now and then, if there is one
 };
 
 /// The language of a pattern in ECMAScript's Unicode dialect with (?:...), (?<name>...),
@@ -25,7 +27,8 @@ struct RegexParseOptions {
 /// is set, \p{L} and the like are general categories. Only well-formed UTF-8 matches.
 /// Errors  kInvalidArgument: malformed, too long, too deep; kUnsupported: look-around,
 ///         back-references, \b and what else is no regular language over characters;
-///         kResourceExhausted: too many expressions. Each names the construct and its byte offset.
+///         kResourceExhausted: too many expressions; kDeadlineExceeded: cancelled. Each names the
+///         construct and its byte offset.
 Result<RegexId> parse_regex(std::string_view pattern, const RegexParseOptions& options,
                             RegexSet* set);
 

@@ -48,6 +48,54 @@ TokenTrie::TokenTrie(std::span<const std::string> token_bytes) {
     nodes_[node].end = static_cast<std::uint32_t>(nodes_.size());
   }
   token_begin_.push_back(static_cast<std::uint32_t>(tokens_.size()));
+  find_deep_nodes();
+}
+
+void TokenTrie::find_deep_nodes() {
+  std::vector<bool> is_deep(nodes_.size(), false);
+  std::vector<std::uint32_t> path(max_depth_ + 1, 0);
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    path[nodes_[i].depth] = i;
+    if (nodes_[i].depth == kDeep + 1) {
+      for (std::uint32_t depth = 1; depth <= kDeep; ++depth) {
+        is_deep[path[depth]] = true;
+      }
+    }
+    is_deep[i] = nodes_[i].depth > kDeep;
+  }
+  std::vector<std::uint32_t> open;
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (!is_deep[i]) {
+      continue;
+    }
+    for (; !open.empty() && nodes_[deep_nodes_[open.back()].node].end <= i; open.pop_back()) {
+      deep_nodes_[open.back()].end = static_cast<std::uint32_t>(deep_nodes_.size());
+    }
+    open.push_back(static_cast<std::uint32_t>(deep_nodes_.size()));
+    deep_nodes_.push_back({i, 0});
+  }
+  for (const std::uint32_t index : open) {
+    deep_nodes_[index].end = static_cast<std::uint32_t>(deep_nodes_.size());
+  }
+}
+
+std::optional<std::uint32_t> TokenTrie::find(std::string_view bytes) const {
+  std::uint32_t node = 0;
+  std::uint32_t end = static_cast<std::uint32_t>(nodes_.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto byte = static_cast<std::uint8_t>(bytes[i]);
+    while (node < end && nodes_[node].byte != byte) {
+      node = nodes_[node].end;
+    }
+    if (node >= end) {
+      return std::nullopt;
+    }
+    if (i + 1 < bytes.size()) {
+      end = nodes_[node].end;
+      ++node;
+    }
+  }
+  return node;
 }
 
 }  // namespace plumb

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,17 @@ class TokenTrie {
 
   std::span<const Node> nodes() const { return nodes_; }
 
+  /// The part of the tree that leads to tokens of more than kDeep bytes: such a node, and past its
+  /// subtree in this list.
+  struct DeepNode {
+    std::uint32_t node = 0;
+    std::uint32_t end = 0;
+  };
+
+  static constexpr std::uint32_t kDeep = 16;
+
+  std::span<const DeepNode> deep_nodes() const { return deep_nodes_; }
+
   /// Whether the path to the node is a token: then it is entry first_entry.
   bool is_token(std::uint32_t node) const { return is_token_[node] != 0; }
 
@@ -44,12 +56,18 @@ class TokenTrie {
     return std::string_view(texts_[nodes_[node].first_entry]).substr(0, nodes_[node].depth);
   }
 
+  /// The node that the bytes lead to, if any token begins with them. Requires they are not empty.
+  std::optional<std::uint32_t> find(std::string_view bytes) const;
+
   std::uint32_t max_depth() const { return max_depth_; }
 
   std::int64_t num_entries() const { return static_cast<std::int64_t>(texts_.size()); }
 
  private:
+  void find_deep_nodes();
+
   std::vector<Node> nodes_;
+  std::vector<DeepNode> deep_nodes_;
   std::vector<std::uint8_t> is_token_;
   std::vector<std::string> texts_;          // by entry, rising
   std::vector<std::uint32_t> token_begin_;  // by entry, one more at the end

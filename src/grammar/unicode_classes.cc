@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "grammar/code_points.h"
@@ -74,6 +75,18 @@ void append(std::vector<CodePointRange>* ranges, char32_t c) {
   }
 }
 
+// The characters that differ in case only, by what they fold to; groups of one left out.
+using CaseGroups = std::map<char32_t, std::vector<char32_t>>;
+
+CaseGroups find_case_groups() {
+  CaseGroups groups;
+  for (char32_t c = 0; c <= kLastCased; ++c) {
+    groups[fold_case(c)].push_back(c);
+  }
+  std::erase_if(groups, [](const auto& group) { return group.second.size() < 2; });
+  return groups;
+}
+
 }  // namespace
 
 std::optional<std::vector<CodePointRange>> category_ranges(std::string_view name) {
@@ -107,17 +120,15 @@ std::optional<std::vector<CodePointRange>> category_ranges(std::string_view name
 }
 
 std::vector<CodePointRange> with_other_cases(std::vector<CodePointRange> ranges) {
-  std::vector<char32_t> folded;
-  for (const CodePointRange& range : ranges) {
-    for (char32_t c = range.first; c <= std::min(range.last, kLastCased); ++c) {
-      folded.push_back(fold_case(c));
-    }
-  }
-  std::sort(folded.begin(), folded.end());
-  folded.erase(std::unique(folded.begin(), folded.end()), folded.end());
-  for (char32_t c = 0; c <= kLastCased; ++c) {
-    if (std::binary_search(folded.begin(), folded.end(), fold_case(c))) {
-      append(&ranges, c);
+  static const CaseGroups groups = find_case_groups();
+  const std::size_t num_written = ranges.size();
+  for (const auto& [folded, group] : groups) {
+    const bool is_hit = std::any_of(group.begin(), group.end(), [&](char32_t c) {
+      return std::any_of(ranges.begin(), ranges.begin() + static_cast<std::ptrdiff_t>(num_written),
+                         [&](const CodePointRange& r) { return r.first <= c && c <= r.last; });
+    });
+    for (std::size_t i = 0; is_hit && i < group.size(); ++i) {
+      ranges.push_back({group[i], group[i]});
     }
   }
   return ranges;

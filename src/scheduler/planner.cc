@@ -29,6 +29,7 @@ Planner::Planner(const StepLimits& limits, std::unique_ptr<SchedulePolicy> sched
 
 const Plan& Planner::next(const PlannerState& state) {
   plan_.clear();
+  counts_claims_ = false;
   num_pool_blocks_ = state.num_blocks;
   num_available_ = state.num_free_blocks + state.num_evictable_blocks;
   expire(state);
@@ -107,6 +108,7 @@ void Planner::recount_if_alone() {
   if (alive_.size() <= 1) {
     const std::int64_t held = alive_.empty() ? 0 : alive_.front().num_blocks;
     num_available_ = num_pool_blocks_ - held - plan_.num_new_blocks;
+    counts_claims_ = counts_claims_ || !plan_.ended.empty() || !plan_.preempts.empty();
   }
 }
 

@@ -64,8 +64,7 @@ class Planner {
   void plan_admissions(const PlannerState& state);
   bool collect_admissible(const PlannerState& state);
   void forecast_running();
-  std::int64_t pinned_blocks(const SeqSnapshot& waiting, bool somebody_leaves) const;
-  std::int64_t pinned_blocks(const SeqSnapshot& waiting) const;
+  std::int64_t claimed_blocks(const SeqSnapshot& waiting) const;
   std::int64_t known_blocks(const SeqSnapshot& waiting) const;
   std::int64_t wanted_blocks(const SeqSnapshot& waiting) const;
   bool has_room(const SeqSnapshot& waiting);
@@ -88,6 +87,7 @@ class Planner {
   std::vector<SeqSnapshot> victims_;
   std::int64_t num_pool_blocks_ = 0;
   std::int64_t num_available_ = 0;  // free or evictable, not yet given to a pick
+  bool counts_claims_ = false;      // num_available_ counts blocks of sequences that leave
   std::int64_t room_ = 0;           // blocks beyond what running and admissible ones are to take
   std::int64_t num_skipping_ = 0;   // of the admissible, the last: they pass the first in line
   CompletionForecast forecast_;

@@ -18,21 +18,17 @@ std::int64_t at_least_one(std::int64_t num_tokens) {
 
 }  // namespace
 
-// Cached blocks of a waiting sequence that are out of reach once it begins. Where a running
-// sequence leaves in the same plan, what both share was counted as held and is now counted as free,
-// so all of them are.
-std::int64_t Planner::pinned_blocks(const SeqSnapshot& waiting, bool somebody_leaves) const {
-  return somebody_leaves ? waiting.num_computed / limits_.block_size : waiting.num_pinned_blocks;
-}
-
-std::int64_t Planner::pinned_blocks(const SeqSnapshot& waiting) const {
-  return pinned_blocks(waiting, !plan_.preempts.empty() || !plan_.ended.empty());
+// Blocks of its cached prefix that somebody holds. Where sequences have left in this step, these
+// may be the blocks that they left.
+std::int64_t Planner::claimed_blocks(const SeqSnapshot& waiting) const {
+  return waiting.num_computed / limits_.block_size - waiting.num_pinned_blocks;
 }
 
 // Blocks that the known tokens of a waiting sequence take, those that it pins among them.
 std::int64_t Planner::known_blocks(const SeqSnapshot& waiting) const {
   return num_blocks_for(waiting.num_tokens, limits_.block_size) -
-         waiting.num_computed / limits_.block_size + pinned_blocks(waiting);
+         waiting.num_computed / limits_.block_size + waiting.num_pinned_blocks +
+         (counts_claims_ ? claimed_blocks(waiting) : 0);
 }
 
 // The same with what it is expected to produce, and one that it may leave half empty.
@@ -180,9 +176,11 @@ bool Planner::displace_for(const SeqSnapshot& waiting) {
   });
   bool lacks_row = std::ssize(admissible_) >= budget_.num_seqs;
   std::int64_t lacking = has_room(waiting) ? 0 : wanted_blocks(waiting) - room_;
-  lacking += pinned_blocks(waiting, true) - pinned_blocks(waiting);
-  for (const SeqSnapshot& seq : admissible_) {
-    lacking += pinned_blocks(seq, true) - pinned_blocks(seq);
+  if (lacking > 0 && !counts_claims_) {
+    lacking += claimed_blocks(waiting);
+    for (const SeqSnapshot& seq : admissible_) {
+      lacking += claimed_blocks(seq);
+    }
   }
   std::size_t count = 0;
   while (count < victims_.size() && (lacks_row || lacking > 0)) {
@@ -221,6 +219,7 @@ void Planner::displace(const SeqSnapshot& victim) {
   ++plan_.num_displaced;
   ++budget_.num_seqs;
   num_available_ += victim.num_reclaimable_blocks;
+  counts_claims_ = true;
   recount_if_alone();
 }
 
@@ -244,7 +243,7 @@ void Planner::plan_admissions(const PlannerState& state) {
     plan_.admits.push_back(pick.seq);
     plan_.picks.push_back(pick);
     plan_.num_new_blocks += blocks;
-    num_available_ -= blocks + pinned_blocks(*seq);
+    num_available_ -= blocks + seq->num_pinned_blocks + (counts_claims_ ? claimed_blocks(*seq) : 0);
     plan_.num_passing += seq >= first_skipping ? 1 : 0;
   }
 }

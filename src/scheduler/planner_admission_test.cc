@@ -88,6 +88,16 @@ TEST(Displacement, leaves_shared_blocks_out_of_the_account) {
   EXPECT_EQ(scene.plan().preempts, (Ids{SeqId{2}, SeqId{1}}));
 }
 
+TEST(Displacement, does_not_count_the_blocks_with_which_the_important_one_begins) {
+  PlannerScene scene = priorities(4);
+  scene.state.num_blocks = scene.state.num_free_blocks = 12;
+  scene.run(1, 24, 23);
+  scene.run(2, 24, 23);
+  // Five blocks of its prefix are those of the second: it leaves one.
+  scene.wait(3, 29, 20).priority = 20;
+  EXPECT_EQ(scene.plan().preempts, (Ids{SeqId{2}, SeqId{1}}));
+}
+
 TEST(Displacement, is_off_without_a_threshold) {
   PlannerScene scene = priorities(1);
   scene.limits.displace_threshold = -1;

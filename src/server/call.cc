@@ -127,8 +127,7 @@ void Call::on_prompt(std::int64_t index, std::vector<TokenText> tokens) {
     return;
   }
   if (!setup_.stream) {
-    ChoiceRecord& choice = choices_[static_cast<std::size_t>(index)];
-    choice.tokens.insert(choice.tokens.begin(), tokens.begin(), tokens.end());
+    choices_[static_cast<std::size_t>(index)].prompt = std::move(tokens);
     return;
   }
   open_stream();

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kWorkerBodyBytes = 32 << 10;  // larger bodies are prepared off the loop
 constexpr std::int64_t kMaxQueuedBodies = 256;
+constexpr std::int64_t kMaxQueuedGrammars = 256;
 constexpr std::int64_t kMaxMixedItems = 100'000;
 constexpr std::int64_t kMaxTimeoutMs = 86'400'000;
 
@@ -80,11 +81,13 @@ Server::Server(const ServerOptions& options, const ServerParts& parts)
 }
 
 Server::~Server() {
+  is_stopping_.store(true);
   if (loop_ != nullptr) {
     end_on_loop();
   }
   http_.reset();
   workers_.reset();
+  compilers_.reset();
   if (loop_ != nullptr) {
     loop_->stop();
   }
@@ -110,6 +113,7 @@ Status Server::listen() {
   PLUMB_ASSIGN(loop_, IoContext::create("http", parts_.clock));
   transport_ = make_tcp_transport();
   workers_ = std::make_unique<ThreadPool>("prepare", 1, kMaxQueuedBodies);
+  compilers_ = std::make_unique<ThreadPool>("grammar", 1, kMaxQueuedGrammars);
   HttpServerOptions http;
   http.address = options_.host;
   http.port = static_cast<int>(options_.port);
@@ -172,9 +176,13 @@ void Server::end_on_loop() {
 
 void Server::forget(std::uint64_t call) {
   calls_.erase(call);
+  count_call(-1);
+}
+
+void Server::count_call(std::int64_t change) {
   {
     const MutexLock lock(drain_mutex_);
-    --num_calls_;
+    num_calls_ += change;
   }
   call_ended_.notify_all();
 }
@@ -368,8 +376,8 @@ std::string Server::namespace_of(const Transaction& transaction,
   return parts_.service.model().namespace_of(scope);
 }
 
-void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
-                        const GenerationParams& params, std::vector<ChoiceRequest> choices) {
+void Server::launch_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
+                         const GenerationParams& params, std::vector<ChoiceRequest> choices) {
   std::optional<std::chrono::milliseconds> timeout;
   if (const auto header = transaction.request.headers.find("x-request-timeout-ms")) {
     std::int64_t value = 0;
@@ -390,6 +398,9 @@ void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat>
             "; send fewer or raise --max-queued-requests"));
     return;
   }
+  if (!params.request_id.empty()) {
+    transaction.request_id = params.request_id;
+  }
   const std::uint64_t id = next_call_++;
   const Call::Setup setup{params.stream, params.include_usage,
                           params.include_usage && params.continuous_usage, choices.size()};
@@ -404,10 +415,7 @@ void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat>
   }
   auto call = std::make_unique<Call>(*loop_, options_, metrics_, std::move(transaction),
                                      std::move(format), setup, [this, id] { forget(id); });
-  {
-    const MutexLock lock(drain_mutex_);
-    ++num_calls_;
-  }
+  count_call(1);
   Call& started = *calls_.emplace(id, std::move(call)).first->second;
   started.start(parts_.service, std::move(choices));
 }

@@ -105,8 +105,14 @@ class Server final : public HttpHandler {
   std::optional<ApiError> check_model(const std::string& model) const;
   std::optional<ApiError> check_fields(const std::vector<std::string>& ignored) const;
   std::string namespace_of(const Transaction& transaction, const GenerationParams& params) const;
+  struct WaitingCall;
+  /// Starts a call at once, or after its grammar has been compiled on a worker.
   void start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                   const GenerationParams& params, std::vector<ChoiceRequest> choices);
+  void compile_then_launch(std::shared_ptr<WaitingCall> waiting);
+  void launch_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
+                   const GenerationParams& params, std::vector<ChoiceRequest> choices);
+  void count_call(std::int64_t change);
   void forget(std::uint64_t call);
   void flush_cache(Transaction transaction, int tries_left);
   void kv_events(Transaction transaction);
@@ -127,6 +133,8 @@ class Server final : public HttpHandler {
   std::unique_ptr<IoContext> loop_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<ThreadPool> workers_;
+  std::unique_ptr<ThreadPool> compilers_;  // of grammars; a slow one holds up only those
+  std::atomic<bool> is_stopping_{false};
   std::map<std::uint64_t, std::unique_ptr<Call>> calls_;  // loop thread
   std::uint64_t next_call_ = 0;
   std::unique_ptr<KvEventFeed> kv_feed_;          // loop thread; null without events
