@@ -6,7 +6,23 @@
 namespace plumb {
 namespace {
 
-// Content parts: only text is offered; each part is checked by its path.
+// One content part: only text is offered.
+void check_part(FieldReader& part, const std::string& path) {
+  const std::string type = part.text("type").value_or("");
+  if (type == "text" || type == "refusal" || type == "thinking") {
+    if (!part.text(type).has_value()) {
+      part.fail(ApiError::missing(path + "." + type));
+    }
+  } else if (type == "image_url" || type == "input_audio" || type == "video_url" ||
+             type == "file") {
+    part.fail(ApiError::unsupported(path + ".type", "this model reads text only"));
+  } else {
+    part.fail(
+        ApiError::invalid("invalid_value", path + ".type",
+                          "'" + path + ".type' is '" + type.substr(0, 32) + "', expected 'text'"));
+  }
+}
+
 void check_parts(FieldReader& fields, const JsonArray& parts, const std::string& path) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string at = path + "[" + std::to_string(i) + "]";
@@ -15,19 +31,7 @@ void check_parts(FieldReader& fields, const JsonArray& parts, const std::string&
       return;
     }
     FieldReader part(parts[i].as_object(), at);
-    const std::string type = part.text("type").value_or("");
-    if (type == "text" || type == "refusal" || type == "thinking") {
-      if (!part.text(type).has_value()) {
-        part.fail(ApiError::missing(at + "." + type));
-      }
-    } else if (type == "image_url" || type == "input_audio" || type == "video_url" ||
-               type == "file") {
-      part.fail(ApiError::unsupported(at + ".type", "this model reads text only"));
-    } else {
-      part.fail(
-          ApiError::invalid("invalid_value", at + ".type",
-                            "'" + at + ".type' is '" + type.substr(0, 32) + "', expected 'text'"));
-    }
+    check_part(part, at);
     if (!part.ok()) {
       fields.fail(*part.error());
       return;
