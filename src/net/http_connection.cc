@@ -15,7 +15,7 @@ constexpr std::string_view kLineEndZeroChunk = "\r\n0\r\n\r\n";
 // A client that was refused while sending gets this long to take note of the answer.
 constexpr std::chrono::seconds kLingerTime{2};
 // Bytes behind a running request above which the connection is not read on.
-constexpr std::size_t kMaxPipelinedBytes = 64 * 1024;
+constexpr std::size_t kMaxPipelinedBytes = std::size_t{64} * 1024;
 constexpr std::size_t kKeptCapacity = 4096;
 
 bool has_no_body(int status) {

@@ -6,7 +6,7 @@
 
 // The chunk parser asserts that a last chunk brings 5 bytes, which input cut behind "0\r\n" does
 // not; the code below the assertion is right for it. No other file instantiates the parser.
-#define BOOST_DISABLE_ASSERTS
+#define BOOST_DISABLE_ASSERTS  // NOLINT(readability-identifier-naming): the library's name
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 
