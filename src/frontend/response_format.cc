@@ -12,6 +12,7 @@ namespace {
 
 std::vector<ChoiceEnd> ends_of(const std::vector<ChoiceRecord>& choices) {
   std::vector<ChoiceEnd> ends;
+  ends.reserve(choices.size());
   for (const ChoiceRecord& choice : choices) {
     ends.push_back(*choice.end);
   }
