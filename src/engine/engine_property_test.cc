@@ -180,7 +180,7 @@ class Schedule {
     options.max_num_seqs = 1;
     options.chunk_tokens = 512;
     options.prefix_cache = false;
-    options.kv_cache_bytes = 512 * 32;
+    options.kv_cache_bytes = std::int64_t{512} * 32;
     options.min_context = 1;
     EngineScene scene(options);
     RecordingSink alone;

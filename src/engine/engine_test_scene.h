@@ -70,7 +70,8 @@ struct EngineScene {
     return options;
   }
 
-  static constexpr std::int64_t kBlockBytes = 2 * 2 * 2 * 4 * 4;  // k, v; layers; head dim; tokens
+  static constexpr std::int64_t kBlockBytes =
+      std::int64_t{2} * 2 * 2 * 4 * 4;  // k, v; layers; head dim; tokens
 
   static Request greedy(std::vector<TokenId> prompt, std::int64_t max_tokens) {
     Request request;

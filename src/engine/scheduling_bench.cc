@@ -92,6 +92,7 @@ std::vector<Item> workload() {
   const auto below = [&](std::int64_t n) { return static_cast<std::int64_t>(random()) % n; };
   const auto tokens = [&](std::int64_t count) {
     Tokens out;
+    out.reserve(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) {
       out.push_back(static_cast<TokenId>(1 + below(kVocab - 1)));
     }
