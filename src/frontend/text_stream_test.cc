@@ -20,7 +20,7 @@ class TextStreams : public testing::Test {
     return event;
   }
 
-  TextStream stream(TextStreamOptions options = {}) { return {*tokenizer_, options}; }
+  TextStream stream(const TextStreamOptions& options = {}) { return {*tokenizer_, options}; }
 
   static std::string bytes_of(const ChoiceDelta& delta) {
     std::string bytes;

@@ -64,7 +64,7 @@ class Reader {
     };
     const auto part = [&] {
       const auto size = static_cast<std::size_t>(number(rest.substr(0, 4)));
-      const std::string text(rest.substr(4, size));
+      std::string text(rest.substr(4, size));
       rest.remove_prefix(4 + size);
       return text;
     };

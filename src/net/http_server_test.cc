@@ -38,7 +38,7 @@ class FunctionHandler final : public HttpHandler {
   Function function_;
 };
 
-void echo(HttpRequest request, ResponseWriter writer) {
+void echo(const HttpRequest& request, ResponseWriter writer) {
   writer.send({200,
                {{"content-type", "text/plain"}},
                request.method + " " + request.path + "?" + request.query + " " + request.body});
@@ -222,7 +222,7 @@ TEST(HttpServer, connections_above_the_limit_get_503) {
 }
 
 TEST(HttpServer, a_writer_dropped_without_an_answer_gives_500) {
-  FunctionHandler handler([](HttpRequest, ResponseWriter) {});
+  FunctionHandler handler([](const HttpRequest&, ResponseWriter) {});
   const auto server = serve(handler);
   RawClient client(server->port());
   client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -232,7 +232,7 @@ TEST(HttpServer, a_writer_dropped_without_an_answer_gives_500) {
 TEST(HttpServer, an_answer_may_come_from_another_thread) {
   std::promise<ResponseWriter> arrived;
   FunctionHandler handler(
-      [&](HttpRequest, ResponseWriter writer) { arrived.set_value(std::move(writer)); });
+      [&](const HttpRequest&, ResponseWriter writer) { arrived.set_value(std::move(writer)); });
   const auto server = serve(handler);
   RawClient client(server->port());
   client.send("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
@@ -242,7 +242,7 @@ TEST(HttpServer, an_answer_may_come_from_another_thread) {
 }
 
 TEST(HttpServer, header_values_cannot_split_the_head) {
-  FunctionHandler handler([](HttpRequest, ResponseWriter writer) {
+  FunctionHandler handler([](const HttpRequest&, ResponseWriter writer) {
     writer.send({200, {{"x-echo", "a\r\nset-cookie: b"}}, ""});
   });
   const auto server = serve(handler);
@@ -252,7 +252,7 @@ TEST(HttpServer, header_values_cannot_split_the_head) {
 }
 
 TEST(HttpServer, framing_headers_of_the_handler_are_replaced_and_its_close_is_obeyed) {
-  FunctionHandler handler([](HttpRequest, ResponseWriter writer) {
+  FunctionHandler handler([](const HttpRequest&, ResponseWriter writer) {
     writer.send({200, {{"Content-Length", "99"}, {"Connection", "close"}}, "abc"});
   });
   const auto server = serve(handler);
@@ -267,7 +267,7 @@ TEST(HttpServer, framing_headers_of_the_handler_are_replaced_and_its_close_is_ob
 TEST(HttpServer, shutdown_lets_a_running_answer_end) {
   std::promise<ResponseWriter> arrived;
   FunctionHandler handler(
-      [&](HttpRequest, ResponseWriter writer) { arrived.set_value(std::move(writer)); });
+      [&](const HttpRequest&, ResponseWriter writer) { arrived.set_value(std::move(writer)); });
   const auto server = serve(handler);
   RawClient idle(server->port());
   RawClient busy(server->port());
@@ -291,7 +291,7 @@ TEST(HttpServer, shutdown_cuts_what_outlasts_the_grace) {
   std::promise<DisconnectReason> gone;
   std::promise<void> arrived;
   std::vector<ResponseWriter> kept;
-  FunctionHandler handler([&](HttpRequest, ResponseWriter writer) {
+  FunctionHandler handler([&](const HttpRequest&, ResponseWriter writer) {
     writer.on_disconnect([&](DisconnectReason reason) { gone.set_value(reason); });
     kept.push_back(std::move(writer));
     arrived.set_value();

@@ -15,7 +15,7 @@ constexpr const char* kKey = "0123456789abcdef";
 constexpr const char* kAdmin = "admin-0123456789abcdef";
 
 std::string key_file(const std::string& content, unsigned mode) {
-  const std::string path = testing::TempDir() + "plumb_keys_" + std::to_string(::getpid());
+  std::string path = testing::TempDir() + "plumb_keys_" + std::to_string(::getpid());
   EXPECT_TRUE(write_file_atomic(path, content).ok());
   EXPECT_EQ(::chmod(path.c_str(), mode), 0);
   return path;

@@ -135,9 +135,8 @@ class SimNet final : public Transport {
     loop_->run_after(options.timeout, [shared] {
       end_connect(shared, Status(Code::kDeadlineExceeded, "connect timed out"));
     });
-    loop_->run_after(latency() * 2, [this, from = std::move(from), options, shared] {
-      try_connect(from, options, shared);
-    });
+    loop_->run_after(latency() * 2, [this, from = std::move(from), options = std::move(options),
+                                     shared] { try_connect(from, options, shared); });
   }
 
  private:
