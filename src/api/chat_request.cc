@@ -67,11 +67,12 @@ void check_message(FieldReader& fields, const Json& item, const std::string& pat
     check_parts(message, content->as_array(), path + ".content");
   } else if (content != nullptr && !content->is_string()) {
     message.fail(ApiError::wrong_type(path + ".content", "a string or an array of content parts"));
-  } else if (content == nullptr && (role != "assistant" || calls == nullptr) && message.ok() &&
-             message.find("function_call") == nullptr) {
+  } else if (content == nullptr && message.ok() &&
+             (role != "assistant" || (calls == nullptr && message.find("refusal") == nullptr &&
+                                      message.find("function_call") == nullptr))) {
     message.fail(ApiError::missing(path + ".content"));
   }
-  for (const char* name : {"name", "tool_call_id", "reasoning_content", "reasoning"}) {
+  for (const char* name : {"name", "tool_call_id", "reasoning_content", "reasoning", "refusal"}) {
     message.text(name);
   }
   if (!message.ok()) {
@@ -103,8 +104,26 @@ void read_tools(FieldReader& fields, ChatRequest* request) {
   request->tools = *tools;
 }
 
+void check_template_kwargs(FieldReader& fields, const JsonObject& kwargs) {
+  constexpr std::size_t kMaxKwargs = 64;
+  const std::string path = fields.path("chat_template_kwargs");
+  if (kwargs.size() > kMaxKwargs) {
+    fields.fail(ApiError::invalid("invalid_value", path,
+                                  "'" + path + "' has " + std::to_string(kwargs.size()) +
+                                      " members, expected at most " + std::to_string(kMaxKwargs)));
+  }
+  for (const char* name : {"messages", "tools"}) {
+    if (kwargs.find(name) != nullptr) {
+      fields.fail(ApiError::invalid("invalid_value", path + "." + name,
+                                    "'" + path + "." + name + "' would replace the checked '" +
+                                        name + "'; send it as '" + name + "'"));
+    }
+  }
+}
+
 void read_template_fields(FieldReader& fields, ChatRequest* request) {
   if (const JsonObject* kwargs = fields.object("chat_template_kwargs")) {
+    check_template_kwargs(fields, *kwargs);
     request->template_kwargs = *kwargs;
   }
   if (const std::optional<std::string> effort = fields.choice(

@@ -14,18 +14,10 @@ Json bytes_to_json(const std::string& bytes) {
   return out;
 }
 
-JsonObject token_to_json(const TokenText& token) {
-  return {{"token", token_label(token.bytes)},
+JsonObject token_to_json(const TokenText& token, bool as_id) {
+  return {{"token", token_name(token, as_id)},
           {"logprob", logprob_to_json(token.logprob)},
           {"bytes", bytes_to_json(token.bytes)}};
-}
-
-Json ids_to_json(const std::vector<TokenText>& tokens) {
-  JsonArray ids;
-  for (const TokenText& token : tokens) {
-    ids.emplace_back(token.token);
-  }
-  return ids;
 }
 
 }  // namespace
@@ -34,7 +26,9 @@ ChatResponse::ChatResponse(ResponseEnvelope envelope, const GenerationParams& pa
     : envelope_(std::move(envelope)),
       include_logprobs_(params.sampling.logprobs),
       include_usage_(params.include_usage),
-      return_token_ids_(params.return_token_ids) {}
+      return_token_ids_(params.return_token_ids),
+      return_prompt_logprobs_(params.return_prompt_logprobs),
+      tokens_as_ids_(params.tokens_as_ids) {}
 
 Json ChatResponse::logprobs(const std::vector<TokenText>& tokens) const {
   if (!include_logprobs_) {
@@ -42,10 +36,10 @@ Json ChatResponse::logprobs(const std::vector<TokenText>& tokens) const {
   }
   JsonArray content;
   for (const TokenText& token : tokens) {
-    JsonObject entry = token_to_json(token);
+    JsonObject entry = token_to_json(token, tokens_as_ids_);
     JsonArray top;
     for (const TokenText& other : token.top) {
-      top.emplace_back(token_to_json(other));
+      top.emplace_back(token_to_json(other, tokens_as_ids_));
     }
     entry.append("top_logprobs", std::move(top));
     content.emplace_back(std::move(entry));
@@ -67,18 +61,24 @@ Json ChatResponse::chunk(std::int64_t index, JsonObject delta, Json logprobs, Js
   out.append("choices", JsonArray{std::move(choice)});
   if (include_usage_) {
     out.append("usage", nullptr);
+  } else if (end != nullptr) {
+    envelope_.add_meta(&out);
   }
   return out;
 }
 
 Json ChatResponse::start(std::int64_t index) const {
-  return chunk(index, {{"role", "assistant"}, {"content", ""}}, {}, {}, nullptr);
+  Json out = chunk(index, {{"role", "assistant"}, {"content", ""}}, {}, {}, nullptr);
+  if (return_token_ids_) {
+    out.as_object().append("prompt_token_ids", envelope_.prompt_ids_to_json(0));
+  }
+  return out;
 }
 
 Json ChatResponse::delta(const ChoiceDelta& delta) const {
   JsonObject fields{{"content", delta.text}};
   if (return_token_ids_) {
-    fields.append("token_ids", ids_to_json(delta.tokens));
+    fields.append("token_ids", token_ids_to_json(delta.tokens));
   }
   return chunk(delta.index, std::move(fields), logprobs(delta.tokens), {}, nullptr);
 }
@@ -92,12 +92,14 @@ Json ChatResponse::usage(const Usage& usage) const {
   out.append("system_fingerprint", envelope_.system_fingerprint);
   out.append("choices", JsonArray());
   out.append("usage", usage_to_json(usage));
+  envelope_.add_meta(&out);
   return out;
 }
 
 Json ChatResponse::complete(const std::vector<std::string>& texts,
                             const std::vector<std::vector<TokenText>>& tokens,
-                            const std::vector<ChoiceEnd>& ends) const {
+                            const std::vector<ChoiceEnd>& ends,
+                            const std::vector<TokenText>& prompt) const {
   JsonArray choices;
   for (std::size_t i = 0; i < ends.size(); ++i) {
     JsonObject choice{
@@ -108,7 +110,7 @@ Json ChatResponse::complete(const std::vector<std::string>& texts,
         {"stop_reason", stop_reason(ends[i])},
     };
     if (return_token_ids_) {
-      choice.append("token_ids", ids_to_json(tokens[i]));
+      choice.append("token_ids", token_ids_to_json(tokens[i]));
     }
     choices.emplace_back(std::move(choice));
   }
@@ -117,6 +119,13 @@ Json ChatResponse::complete(const std::vector<std::string>& texts,
   out.append("usage", usage_to_json(sum_usage(ends, static_cast<std::int64_t>(ends.size()))));
   out.append("system_fingerprint", envelope_.system_fingerprint);
   out.append("service_tier", "default");
+  if (return_prompt_logprobs_) {
+    out.append("prompt_logprobs", prompt_logprobs_to_json(prompt));
+  }
+  if (return_token_ids_) {
+    out.append("prompt_token_ids", envelope_.prompt_ids_to_json(0));
+  }
+  envelope_.add_meta(&out);
   return out;
 }
 

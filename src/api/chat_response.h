@@ -28,10 +28,12 @@ class ChatResponse {
   /// The chunk without choices that carries the usage.
   Json usage(const Usage& usage) const;
 
-  /// The whole object; texts[i], tokens[i], ends[i] belong to choice i.
+  /// The whole object; texts[i], tokens[i], ends[i] belong to choice i. `prompt`: its tokens with
+  /// log probabilities, when they were asked for.
   Json complete(const std::vector<std::string>& texts,
                 const std::vector<std::vector<TokenText>>& tokens,
-                const std::vector<ChoiceEnd>& ends) const;
+                const std::vector<ChoiceEnd>& ends,
+                const std::vector<TokenText>& prompt = {}) const;
 
  private:
   Json chunk(std::int64_t index, JsonObject delta, Json logprobs, Json finish_reason,
@@ -42,6 +44,8 @@ class ChatResponse {
   bool include_logprobs_;
   bool include_usage_;
   bool return_token_ids_;
+  bool return_prompt_logprobs_;
+  bool tokens_as_ids_;
 };
 
 }  // namespace plumb

@@ -36,6 +36,42 @@ std::string token_label(const std::string& bytes) {
   return label;
 }
 
+std::string token_name(const TokenText& token, bool as_id) {
+  return as_id ? "token_id:" + std::to_string(token.token) : token_label(token.bytes);
+}
+
+Json token_ids_to_json(const std::vector<TokenText>& tokens) {
+  JsonArray ids;
+  for (const TokenText& token : tokens) {
+    ids.emplace_back(token.token);
+  }
+  return ids;
+}
+
+Json prompt_logprobs_to_json(const std::vector<TokenText>& tokens) {
+  JsonArray out;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (i == 0) {
+      out.emplace_back();
+      continue;
+    }
+    JsonObject entry;
+    const auto add = [&entry](const TokenText& token, std::int64_t rank) {
+      entry.set(std::to_string(token.token),
+                JsonObject{{"logprob", logprob_to_json(token.logprob)},
+                           {"rank", rank},
+                           {"decoded_token", token_label(token.bytes)}});
+    };
+    add(tokens[i], tokens[i].rank);
+    std::int64_t rank = 0;
+    for (const TokenText& top : tokens[i].top) {
+      add(top, ++rank);
+    }
+    out.emplace_back(std::move(entry));
+  }
+  return out;
+}
+
 Usage sum_usage(const std::vector<ChoiceEnd>& ends, std::int64_t choices_per_prompt) {
   Usage sum;
   for (const ChoiceEnd& end : ends) {

@@ -17,6 +17,7 @@ struct TokenText {
   std::string bytes;
   float logprob = 0.0F;
   std::vector<TokenText> top;  ///< most likely first; one level only
+  std::int64_t rank = 0;       ///< of a prompt token: 1 = the most likely
 };
 
 /// New text of one choice, with the tokens whose text it holds.
@@ -44,6 +45,16 @@ Json stop_reason(const ChoiceEnd& end);
 
 /// A token as text: its UTF-8, or \xNN per byte when it is no valid UTF-8 alone.
 std::string token_label(const std::string& bytes);
+
+/// The token as an answer names it: token_label(), or "token_id:N".
+std::string token_name(const TokenText& token, bool as_id);
+
+/// The ids of the tokens.
+Json token_ids_to_json(const std::vector<TokenText>& tokens);
+
+/// For each token of the prompt an object by token id, {"ID":{"logprob","rank","decoded_token"}};
+/// null for the first one.
+Json prompt_logprobs_to_json(const std::vector<TokenText>& tokens);
 
 /// The usage of a whole request: the prompt counts once, completions are summed.
 Usage sum_usage(const std::vector<ChoiceEnd>& ends, std::int64_t choices_per_prompt);

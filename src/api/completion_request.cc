@@ -49,7 +49,17 @@ void read_lengths(FieldReader& fields, CompletionRequest* request, const ApiLimi
   if (const std::optional<std::int64_t> top = fields.integer("logprobs", 0, limits.max_logprobs)) {
     sampling.logprobs = true;
     sampling.top_logprobs = static_cast<int>(*top);
-    sampling.prompt_logprobs = request->echo;
+    if (request->echo && request->generation.return_prompt_logprobs &&
+        sampling.prompt_top_logprobs != sampling.top_logprobs) {
+      fields.fail(ApiError::invalid("invalid_value", fields.path("prompt_logprobs"),
+                                    "'prompt_logprobs' is " +
+                                        std::to_string(sampling.prompt_top_logprobs) +
+                                        ", expected the value of 'logprobs' with 'echo'"));
+    }
+    if (request->echo) {
+      sampling.prompt_logprobs = true;
+      sampling.prompt_top_logprobs = sampling.top_logprobs;
+    }
   }
   const std::int64_t n = request->generation.n;
   request->best_of = fields.integer("best_of", 1, limits.max_best_of).value_or(n);
@@ -102,7 +112,7 @@ std::vector<Prompt> read_prompts(FieldReader& fields, const char* name, const Ap
     return prompts;
   }
   for (const Json& item : *items) {
-    if (!read_one(item, &prompts)) {
+    if (item.is_string() != items->front().is_string() || !read_one(item, &prompts)) {
       fields.fail(ApiError::wrong_type(fields.path(name), kPromptTypes));
       break;
     }

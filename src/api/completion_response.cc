@@ -24,6 +24,9 @@ CompletionResponse::CompletionResponse(ResponseEnvelope envelope, const Generati
       include_logprobs_(params.sampling.logprobs),
       include_top_(params.sampling.top_logprobs > 0),
       include_usage_(params.include_usage),
+      return_token_ids_(params.return_token_ids),
+      return_prompt_logprobs_(params.return_prompt_logprobs),
+      tokens_as_ids_(params.tokens_as_ids),
       text_offset_(static_cast<std::size_t>(num_choices), 0) {}
 
 Json CompletionResponse::logprobs(std::int64_t index, const std::vector<TokenText>& tokens,
@@ -38,11 +41,11 @@ Json CompletionResponse::logprobs(std::int64_t index, const std::vector<TokenTex
   std::int64_t& offset = text_offset_[static_cast<std::size_t>(index)];
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const bool has_none = first_has_none && i == 0;
-    labels.emplace_back(token_label(tokens[i].bytes));
+    labels.emplace_back(token_name(tokens[i], tokens_as_ids_));
     values.emplace_back(has_none ? Json() : logprob_to_json(tokens[i].logprob));
     JsonObject top;
     for (const TokenText& other : tokens[i].top) {
-      top.set(token_label(other.bytes), logprob_to_json(other.logprob));
+      top.set(token_name(other, tokens_as_ids_), logprob_to_json(other.logprob));
     }
     tops.emplace_back(has_none || !include_top_ ? Json() : Json(std::move(top)));
     offsets.emplace_back(offset);
@@ -65,18 +68,26 @@ Json CompletionResponse::wrap(JsonObject choice) const {
 }
 
 Json CompletionResponse::delta(const ChoiceDelta& delta, bool first_token_has_no_logprob) {
-  return wrap({{"index", delta.index},
-               {"text", delta.text},
-               {"logprobs", logprobs(delta.index, delta.tokens, first_token_has_no_logprob)},
-               {"finish_reason", nullptr}});
+  JsonObject choice{{"index", delta.index},
+                    {"text", delta.text},
+                    {"logprobs", logprobs(delta.index, delta.tokens, first_token_has_no_logprob)},
+                    {"finish_reason", nullptr}};
+  if (return_token_ids_) {
+    choice.append("token_ids", token_ids_to_json(delta.tokens));
+  }
+  return wrap(std::move(choice));
 }
 
 Json CompletionResponse::end(const ChoiceEnd& end) const {
-  return wrap({{"index", end.index},
-               {"text", ""},
-               {"logprobs", nullptr},
-               {"finish_reason", finish_reason_text(end.reason)},
-               {"stop_reason", stop_reason(end)}});
+  Json out = wrap({{"index", end.index},
+                   {"text", ""},
+                   {"logprobs", nullptr},
+                   {"finish_reason", finish_reason_text(end.reason)},
+                   {"stop_reason", stop_reason(end)}});
+  if (!include_usage_) {
+    envelope_.add_meta(&out.as_object());
+  }
+  return out;
 }
 
 Json CompletionResponse::usage(const Usage& usage) const {
@@ -84,25 +95,35 @@ Json CompletionResponse::usage(const Usage& usage) const {
   out.append("system_fingerprint", envelope_.system_fingerprint);
   out.append("choices", JsonArray());
   out.append("usage", usage_to_json(usage));
+  envelope_.add_meta(&out);
   return out;
 }
 
-Json CompletionResponse::complete(const std::vector<std::string>& texts,
-                                  const std::vector<std::vector<TokenText>>& tokens,
-                                  const std::vector<ChoiceEnd>& ends, bool echoed,
+Json CompletionResponse::complete(const Columns& columns, bool echoed,
                                   std::int64_t choices_per_prompt) {
   JsonArray choices;
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    choices.emplace_back(JsonObject{{"index", ends[i].index},
-                                    {"text", texts[i]},
-                                    {"logprobs", logprobs(ends[i].index, tokens[i], echoed)},
-                                    {"finish_reason", finish_reason_text(ends[i].reason)},
-                                    {"stop_reason", stop_reason(ends[i])}});
+  for (std::size_t i = 0; i < columns.ends.size(); ++i) {
+    const ChoiceEnd& end = columns.ends[i];
+    JsonObject choice{{"index", end.index},
+                      {"text", columns.texts[i]},
+                      {"logprobs", logprobs(end.index, columns.tokens[i], echoed)},
+                      {"finish_reason", finish_reason_text(end.reason)},
+                      {"stop_reason", stop_reason(end)}};
+    if (return_prompt_logprobs_) {
+      choice.append("prompt_logprobs", prompt_logprobs_to_json(columns.prompts[i]));
+    }
+    if (return_token_ids_) {
+      choice.append("token_ids", token_ids_to_json(columns.outputs[i]));
+      choice.append("prompt_token_ids",
+                    envelope_.prompt_ids_to_json(i / static_cast<std::size_t>(choices_per_prompt)));
+    }
+    choices.emplace_back(std::move(choice));
   }
   JsonObject out = envelope_.open("text_completion");
   out.append("choices", std::move(choices));
-  out.append("usage", usage_to_json(sum_usage(ends, choices_per_prompt)));
+  out.append("usage", usage_to_json(sum_usage(columns.ends, choices_per_prompt)));
   out.append("system_fingerprint", envelope_.system_fingerprint);
+  envelope_.add_meta(&out);
   return out;
 }
 

@@ -24,10 +24,17 @@ class CompletionResponse {
   Json end(const ChoiceEnd& end) const;
   Json usage(const Usage& usage) const;
 
-  /// texts, tokens and ends by choice; `echoed[i]`: choice i begins with its prompt.
-  Json complete(const std::vector<std::string>& texts,
-                const std::vector<std::vector<TokenText>>& tokens,
-                const std::vector<ChoiceEnd>& ends, bool echoed, std::int64_t choices_per_prompt);
+  /// What complete() is made of, by choice.
+  struct Columns {
+    std::vector<std::string> texts;
+    std::vector<std::vector<TokenText>> tokens;   ///< of the text
+    std::vector<std::vector<TokenText>> prompts;  ///< with log probabilities, if asked for
+    std::vector<std::vector<TokenText>> outputs;  ///< generated ones, if their ids are asked for
+    std::vector<ChoiceEnd> ends;
+  };
+
+  /// `echoed`: the choices begin with their prompts.
+  Json complete(const Columns& columns, bool echoed, std::int64_t choices_per_prompt);
 
  private:
   Json logprobs(std::int64_t index, const std::vector<TokenText>& tokens, bool first_has_none);
@@ -37,6 +44,9 @@ class CompletionResponse {
   bool include_logprobs_;
   bool include_top_;
   bool include_usage_;
+  bool return_token_ids_;
+  bool return_prompt_logprobs_;
+  bool tokens_as_ids_;
   std::vector<std::int64_t> text_offset_;  // code points of each choice so far
 };
 

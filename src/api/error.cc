@@ -84,6 +84,8 @@ ApiError ApiError::for_http(int http_status, std::string message) {
       return make(405, kInvalidRequest, "method_not_allowed", std::move(message));
     case 408:
       return make(408, kInvalidRequest, "request_timeout", std::move(message));
+    case 409:
+      return make(409, kInvalidRequest, "conflict", std::move(message));
     case 413:
       return make(413, kInvalidRequest, "request_too_large", std::move(message));
     case 414:
@@ -97,6 +99,12 @@ ApiError ApiError::for_http(int http_status, std::string message) {
     }
     case 431:
       return make(431, kInvalidRequest, "header_too_large", std::move(message));
+    case 501: {
+      ApiError error =
+          make(501, kInvalidRequest, "unsupported_transfer_encoding", std::move(message));
+      error.never_retry = true;
+      return error;
+    }
     case 503: {
       ApiError error = make(503, "server_error", "service_unavailable", std::move(message));
       error.retry_after_s = 1;

@@ -9,7 +9,7 @@ namespace plumb {
 namespace {
 
 std::string number_text(double value) {
-  return to_text(Json(value));
+  return std::isfinite(value) ? to_text(Json(value)) : "too large for a number";
 }
 
 }  // namespace
@@ -40,13 +40,17 @@ std::optional<std::int64_t> FieldReader::integer(std::string_view name, std::int
     return std::nullopt;
   }
   std::int64_t value = 0;
-  if (!field->to_int64(&value)) {
+  const bool fits = field->to_int64(&value);
+  const bool is_integral =
+      field->is_number() && field->as_double() == std::floor(field->as_double());
+  if (!fits && !is_integral) {
     fail(ApiError::wrong_type(path(name), "an integer"));
     return std::nullopt;
   }
-  if (value < min || value > max) {
+  if (!fits || value < min || value > max) {
     fail(ApiError::invalid("invalid_value", path(name),
-                           "'" + path(name) + "' is " + std::to_string(value) +
+                           "'" + path(name) + "' is " +
+                               (fits ? std::to_string(value) : number_text(field->as_double())) +
                                ", expected an integer from " + std::to_string(min) + " to " +
                                std::to_string(max)));
     return std::nullopt;

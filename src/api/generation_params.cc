@@ -4,7 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "api/extension_fields.h"
 #include "base/text.h"
+#include "request/request.h"
 
 namespace plumb {
 namespace {
@@ -137,62 +139,6 @@ void read_stream(FieldReader& fields, GenerationParams* params) {
   }
 }
 
-// Fields that change the result and are not offered.
-void refuse_unsupported(FieldReader& fields) {
-  if (const JsonObject* format = fields.object("response_format")) {
-    const Json* type = format->find("type");
-    if (type == nullptr || !type->is_string() || type->as_string() != "text") {
-      fields.fail(
-          ApiError::unsupported(fields.path("response_format"), "only the type 'text' is offered"));
-    }
-  }
-  constexpr const char* kRefused[] = {"guided_json",
-                                      "guided_regex",
-                                      "guided_choice",
-                                      "guided_grammar",
-                                      "grammar",
-                                      "json_schema",
-                                      "regex",
-                                      "ebnf",
-                                      "stop_regex",
-                                      "audio",
-                                      "prediction",
-                                      "structured_outputs",
-                                      "lora_path",
-                                      "bad_words",
-                                      "typical_p",
-                                      "xtc_probability",
-                                      "dry_multiplier",
-                                      "mirostat",
-                                      "samplers",
-                                      "n_probs",
-                                      "length_penalty",
-                                      "dynatemp_range",
-                                      "input_ids",
-                                      "prompt_logprobs",
-                                      "truncate_prompt_tokens",
-                                      "logprob_token_ids",
-                                      "return_tokens_as_token_ids",
-                                      "thinking_token_budget",
-                                      "reasoning_budget",
-                                      "guided_decoding_backend",
-                                      "background",
-                                      "use_beam_search",
-                                      "custom_logit_processor"};
-  for (const char* name : kRefused) {
-    if (fields.has(name)) {
-      fields.fail(ApiError::unsupported(fields.path(name), "this server does not offer it"));
-    }
-  }
-  if (const JsonArray* modalities = fields.array("modalities", 8)) {
-    for (const Json& modality : *modalities) {
-      if (!modality.is_string() || modality.as_string() != "text") {
-        fields.fail(ApiError::unsupported(fields.path("modalities"), "only 'text' is offered"));
-      }
-    }
-  }
-}
-
 // Stored nowhere, but held to the limits of the API.
 void check_metadata(FieldReader& fields) {
   constexpr std::size_t kMaxPairs = 16;
@@ -263,7 +209,7 @@ GenerationParams read_generation_params(FieldReader& fields, const SamplingDefau
   }
   params.skip_special_tokens = fields.boolean("skip_special_tokens").value_or(true);
   params.return_token_ids = fields.boolean("return_token_ids").value_or(false);
-  params.priority = fields.integer("priority", -1'000'000, 1'000'000).value_or(0);
+  params.priority = fields.integer("priority", -kMaxPriority, kMaxPriority).value_or(0);
   const std::optional<std::string> salt = fields.text("cache_salt");
   params.cache_salt = salt.value_or("");
   if (salt.has_value() && salt->empty()) {
@@ -276,9 +222,18 @@ GenerationParams read_generation_params(FieldReader& fields, const SamplingDefau
         "invalid_value", fields.path("cache_salt"),
         "'cache_salt' is longer than " + std::to_string(limits.max_cache_salt) + " bytes"));
   }
+  params.routing_key = fields.text("routing_key").value_or("");
+  if (static_cast<std::int64_t>(params.routing_key.size()) > limits.max_routing_key) {
+    fields.fail(ApiError::invalid(
+        "invalid_value", fields.path("routing_key"),
+        "'" + fields.path("routing_key") + "' has " + std::to_string(params.routing_key.size()) +
+            " bytes, expected at most " + std::to_string(limits.max_routing_key)));
+  }
   params.timeout = read_timeout(fields, "timeout_ms");
   params.queue_timeout = read_timeout(fields, "queue_timeout_ms");
-  refuse_unsupported(fields);
+  read_extension_fields(fields, limits, &params);
+  params.constraint = read_constraint(fields);
+  refuse_unsupported_fields(fields);
   accept_harmless(fields);
   return params;
 }

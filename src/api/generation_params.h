@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "api/constraint.h"
 #include "api/field_reader.h"
 #include "base/json.h"
 #include "request/sampling_params.h"
@@ -25,8 +27,16 @@ struct ApiLimits {
   std::int64_t max_messages = 10'000;
   std::int64_t max_prompts = 2'048;
   std::int64_t max_token_ids = 4'000'000;
+  std::int64_t max_tokenize_bytes = 4 << 20;  ///< of the texts of /tokenize
   std::int64_t max_cache_salt = 1'024;
+  std::int64_t max_bad_words = 1'024;
+  std::int64_t max_bad_word_tokens = 64;
+  std::int64_t max_processors = 8;
+  std::int64_t max_routing_key = 256;
 };
+
+/// A text that must not come out, or the ids of its tokens.
+using BadWord = std::variant<std::string, std::vector<TokenId>>;
 
 /// What a model's generation_config.json recommends; used where a request is silent.
 struct SamplingDefaults {
@@ -44,14 +54,25 @@ struct GenerationParams {
   bool has_seed = false;
   std::int64_t n = 1;
   std::vector<std::string> stops;
+  std::vector<std::string> stop_regex;
+  std::vector<BadWord> bad_words;
+  ConstraintSpec constraint;
+  std::optional<std::int64_t> thinking_budget;         ///< tokens between the thinking marks
+  std::optional<std::int64_t> truncate_prompt_tokens;  ///< keep that many of the prompt's end
   bool include_stop_str = false;
   bool skip_special_tokens = true;
   bool stream = false;
   bool include_usage = false;
   bool continuous_usage = false;
   bool return_token_ids = false;
+  bool return_prompt_logprobs = false;
+  bool return_meta_info = false;
+  bool tokens_as_ids = false;  ///< name tokens "token_id:N" in log probabilities
+  std::int64_t stream_interval = 1;
+  std::string request_id;  ///< the client's; empty = the header's or a new one
   std::int64_t priority = 0;
   std::string cache_salt;
+  std::string routing_key;
   std::optional<std::chrono::milliseconds> timeout;
   std::optional<std::chrono::milliseconds> queue_timeout;
 };

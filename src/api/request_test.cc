@@ -65,12 +65,8 @@ TEST(ChatRequest, each_limit_is_an_error_that_names_the_field) {
 }
 
 TEST(ChatRequest, what_changes_the_answer_and_is_not_offered_is_refused_by_name) {
-  EXPECT_EQ(chat_error(R"(,"response_format":{"type":"json_object"})"),
-            "400 unsupported_parameter response_format");
-  EXPECT_EQ(chat_error(R"(,"response_format":{"type":"text"})"), "accepted");
   EXPECT_EQ(chat_error(R"(,"modalities":["text","audio"])"),
             "400 unsupported_parameter modalities");
-  EXPECT_EQ(chat_error(R"(,"guided_json":{})"), "400 unsupported_parameter guided_json");
   EXPECT_EQ(chat_error(R"(,"user":"u","metadata":{},"store":false)"), "accepted");
 }
 
@@ -91,6 +87,43 @@ TEST(ChatRequest, messages_are_checked_one_by_one) {
   EXPECT_EQ(body_error(R"({"messages":[{"role":"user","content":""}]})"), "accepted");
   EXPECT_EQ(body_error(R"({"messages":[{"role":"assistant","content":null,"tool_calls":[]}]})"),
             "accepted");
+  EXPECT_EQ(body_error(R"({"messages":[{"role":"assistant","content":null,"refusal":"no"}]})"),
+            "accepted");
+  EXPECT_EQ(body_error(R"({"messages":[{"role":"assistant","content":null}]})"),
+            "messages[0].content");
+}
+
+TEST(ChatRequest, template_variables_are_few_and_replace_nothing_that_was_checked) {
+  std::string many;
+  for (int i = 0; i < 65; ++i) {
+    many += (many.empty() ? "\"k" : ",\"k") + std::to_string(i) + "\":1";
+  }
+  EXPECT_EQ(chat_error(",\"chat_template_kwargs\":{" + many + "}"),
+            "400 invalid_value chat_template_kwargs");
+  EXPECT_EQ(chat_error(R"(,"chat_template_kwargs":{"messages":[]})"),
+            "400 invalid_value chat_template_kwargs.messages");
+  EXPECT_EQ(chat_error(R"(,"chat_template_kwargs":{"custom":[]})"), "accepted");
+}
+
+TEST(ChatRequest, numbers_beyond_every_integer_are_out_of_range_not_of_another_type) {
+  EXPECT_EQ(chat_error(R"(,"n":1e30)"), "400 invalid_value n");
+  EXPECT_EQ(chat_error(R"(,"n":1.5)"), "400 invalid_type n");
+  EXPECT_EQ(chat_error(R"(,"max_tokens":9223372036854775808)"), "400 invalid_value max_tokens");
+}
+
+std::string with_field(const std::string& field) {
+  return body_error(R"({"messages":[{"role":"user","content":"x"}],)" + field + "}");
+}
+
+TEST(ChatRequest, scheduling_fields_are_held_to_their_limits) {
+  EXPECT_EQ(with_field(R"("priority":1000000)"), "accepted");
+  EXPECT_EQ(with_field(R"("priority":-1000001)"), "priority");
+  EXPECT_EQ(with_field(R"("priority":"high")"), "priority");
+  EXPECT_EQ(with_field(R"("timeout_ms":1)"), "accepted");
+  EXPECT_EQ(with_field(R"("timeout_ms":0)"), "timeout_ms");  // has passed already
+  EXPECT_EQ(with_field(R"("queue_timeout_ms":-5)"), "queue_timeout_ms");
+  EXPECT_EQ(with_field("\"routing_key\":\"" + std::string(256, 'k') + "\""), "accepted");
+  EXPECT_EQ(with_field("\"routing_key\":\"" + std::string(257, 'k') + "\""), "routing_key");
 }
 
 std::string completion_error(const std::string& text) {
@@ -122,6 +155,8 @@ TEST(CompletionRequest, defaults_and_limits_hold) {
   EXPECT_EQ(completion_error(R"({})"), "prompt");
   EXPECT_EQ(completion_error(R"({"prompt":[]})"), "prompt");
   EXPECT_EQ(completion_error(R"({"prompt":[1,"a"]})"), "prompt");
+  EXPECT_EQ(completion_error(R"({"prompt":[[1],"a"]})"), "prompt");
+  EXPECT_EQ(completion_error(R"({"prompt":["a",[1]]})"), "prompt");
   EXPECT_EQ(completion_error(R"({"prompt":[-1]})"), "prompt");
   EXPECT_EQ(completion_error(R"({"prompt":"a","max_tokens":0})"), "max_tokens");
   EXPECT_EQ(completion_error(R"({"prompt":"a","max_tokens":0,"echo":true})"), "accepted");

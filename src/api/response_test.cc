@@ -63,7 +63,12 @@ TEST(CompletionResponse, an_echoed_prompt_has_no_first_logprob_and_offsets_start
   params.sampling.top_logprobs = 1;
   CompletionResponse response(kEnvelope, params, 1);
   const ChoiceEnd end{.index = 0, .reason = FinishReason::kLength, .usage = {1, 0, 0}};
-  const Json whole = response.complete({"A"}, {{{.token = 32, .bytes = "A"}}}, {end}, true, 1);
+  const Json whole = response.complete({.texts = {"A"},
+                                        .tokens = {{{.token = 32, .bytes = "A"}}},
+                                        .prompts = {},
+                                        .outputs = {},
+                                        .ends = {end}},
+                                       true, 1);
   EXPECT_EQ(
       to_text(*whole.find("choices")),
       R"([{"index":0,"text":"A","logprobs":{"tokens":["A"],"token_logprobs":[null],"top_logprobs":[null],)"

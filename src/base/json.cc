@@ -168,14 +168,14 @@ class Builder {
   bool on_document_end(Error&) { return true; }
 
   bool on_object_begin(Error&) {
-    open_.push_back({Json(JsonObject()), {}, {}});
+    open_.push_back({Json(JsonObject()), {}, false, {}});
     return true;
   }
 
   bool on_object_end(std::size_t, Error& ec) { return close(ec); }
 
   bool on_array_begin(Error&) {
-    open_.push_back({Json(JsonArray()), {}, {}});
+    open_.push_back({Json(JsonArray()), {}, false, {}});
     return true;
   }
 
@@ -248,6 +248,7 @@ class Builder {
   struct Open {
     Json value;
     std::string key;
+    bool has_mixed_items = false;
     std::unordered_map<std::string, std::size_t>
         index;  // filled once an object has more than a few members
 
@@ -287,8 +288,13 @@ class Builder {
     Open& parent = open_.back();
     const std::size_t size =
         parent.value.is_array() ? parent.value.as_array().size() : parent.value.as_object().size();
-    if (static_cast<std::int64_t>(size) >= limits_.max_items) {
-      problem = "more than " + std::to_string(limits_.max_items) + " items in one container";
+    parent.has_mixed_items =
+        parent.has_mixed_items || parent.value.is_object() || (value.kind() != Json::Kind::kInt);
+    const std::int64_t limit = parent.has_mixed_items
+                                   ? std::min(limits_.max_items, limits_.max_mixed_items)
+                                   : limits_.max_items;
+    if (static_cast<std::int64_t>(size) >= limit) {
+      problem = "more than " + std::to_string(limit) + " items in one container";
       return fail(ec);
     }
     if (parent.value.is_array()) {

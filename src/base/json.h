@@ -150,7 +150,8 @@ enum class JsonDuplicates : unsigned char { kLastWins, kReject };
 
 struct JsonLimits {
   int max_depth = 128;
-  std::int64_t max_items = 4'000'000;  ///< elements of one array, members of one object
+  std::int64_t max_items = 4'000'000;        ///< elements of one array, members of one object
+  std::int64_t max_mixed_items = 4'000'000;  ///< the same, where they are not all integers
   JsonDuplicates duplicates = JsonDuplicates::kLastWins;
 };
 

@@ -53,6 +53,10 @@ TEST(Json, depth_and_items_are_limited) {
   EXPECT_TRUE(parse_json(std::string(128, '[') + std::string(128, ']')).ok());
   EXPECT_FALSE(parse_json(std::string(129, '[') + std::string(129, ']')).ok());
   EXPECT_FALSE(parse_json("[1,2,3]", {.max_items = 2}).ok());
+  const JsonLimits mixed{.max_mixed_items = 2};
+  EXPECT_TRUE(parse_json("[1,2,3]", mixed).ok());
+  EXPECT_FALSE(parse_json("[1,2,{}]", mixed).ok());
+  EXPECT_FALSE(parse_json(R"({"a":1,"b":2,"c":3})", mixed).ok());
 }
 
 TEST(Json, an_integer_field_takes_whole_doubles_only) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/thread.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -9,12 +10,15 @@
 #include <memory>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/bounded_queue.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/thread_pool.h"
+#include "base/thread_priority.h"
 
 namespace plumb {
 namespace {
@@ -205,6 +209,20 @@ TEST(UsableCores, ignores_garbage) {
   root.write("/proc/self/cgroup", "::\n\n0:\nxyz\n0::/a\n");
   root.write("/sys/fs/cgroup/a/cpu.max", "99999999999999999999 0 7\n");
   EXPECT_EQ(root.cores(), affinity());
+}
+
+TEST(YieldToOtherThreads, lowers_the_calling_thread_and_no_other) {
+  const auto priority = [] { return ::getpriority(PRIO_PROCESS, static_cast<id_t>(::gettid())); };
+  const int before = priority();
+  int lowered = before;
+  Thread thread("lower", [&] {
+    yield_to_other_threads();
+    yield_to_other_threads();
+    lowered = priority();
+  });
+  thread.join();
+  EXPECT_EQ(lowered, std::min(before + 5, 19));
+  EXPECT_EQ(priority(), before);
 }
 
 }  // namespace

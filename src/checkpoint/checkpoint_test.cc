@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "checkpoint/gguf_writer.h"
+#include "checkpoint/identity.h"
 #include "checkpoint/inspect.h"
 #include "checkpoint/safetensors_writer.h"
 
@@ -50,6 +51,21 @@ class CheckpointFiles : public testing::Test {
 
   std::string folder_;
 };
+
+TEST_F(CheckpointFiles, the_identity_is_that_of_the_content) {
+  const auto identity = [this](const std::string& name) {
+    return checkpoint_identity(*Checkpoint::open(path(name)).value());
+  };
+  write_gguf("m.gguf");
+  write_gguf("copy.gguf");
+  const std::string first = identity("m.gguf");
+  EXPECT_EQ(first.size(), 64U);
+  EXPECT_EQ(identity("copy.gguf"), first);
+  std::string content = read_file(path("m.gguf")).value();
+  content[content.rfind('\x05')] = '\x04';  // one bit of a weight
+  write("m.gguf", content);
+  EXPECT_NE(identity("m.gguf"), first);
+}
 
 TEST_F(CheckpointFiles, a_gguf_file_gives_packed_matrices_slowest_dimension_first) {
   write_gguf("m.gguf");

@@ -31,6 +31,7 @@ class BenchBatchCommand final : public Command {
     add_value(app, bench_.seed, "seed", "seed of the prompts");
     add_value(app, json_, "json", "print JSON alone on standard output");
     add_struct(app, serving_.engine);
+    add_struct(app, serving_.engine.scheduler);
     add_struct(app, serving_.layout);
     add_struct(app, serving_.backend);
   }

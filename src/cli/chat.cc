@@ -45,6 +45,7 @@ class ChatCommand final : public Command {
     add_optional(app, sampling_.seed, "seed", "makes answers repeatable");
     add_path(app, api_key_file_, "api-key-file", "file with the key of the server");
     add_struct(app, serving_.engine);
+    add_struct(app, serving_.engine.scheduler);
     add_struct(app, serving_.layout);
     add_struct(app, serving_.backend);
   }
@@ -77,6 +78,7 @@ class ChatCommand final : public Command {
     }
     ServingOptions copy = serving_;
     std::vector<BoundOption> local = bind_options(copy.engine);
+    bind_options(copy.engine.scheduler, &local);
     bind_options(copy.layout, &local);
     bind_options(copy.backend, &local);
     for (const BoundOption& option : local) {

@@ -95,6 +95,7 @@ class DoctorCommand final : public Command {
     app.add_option("MODEL", serving_.model, "also plan this model: memory, formats, kernels");
     add_value(app, json_, "json", "print JSON");
     add_struct(app, serving_.engine);
+    add_struct(app, serving_.engine.scheduler);
     add_struct(app, serving_.layout);
     add_struct(app, serving_.backend);
   }

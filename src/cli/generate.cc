@@ -39,6 +39,9 @@ class GenerateCommand final : public Command {
         "and "
         "run the same command.");
     add_struct(app, serving_.engine);
+    add_struct(app, serving_.grammar);
+    add_struct(app, serving_.engine.scheduler);
+    add_struct(app, serving_.engine.tiers);
     add_struct(app, serving_.layout);
     add_struct(app, serving_.backend);
   }

@@ -13,8 +13,8 @@ constexpr const char* kHead =
     "# Options\n\nWritten by `plumb reference`. Each option is also read from the environment: "
     "`--max-num-seqs` as\n"
     "`PLUMB_MAX_NUM_SEQS`. `serve` knows all of them; `chat`, `generate` and `bench batch` "
-    "know engine, layout and\n"
-    "back end.\n";
+    "know engine, scheduler,\n"
+    "layout and back end, `generate` grammars and the cache tiers too.\n";
 
 constexpr const char* kExitCodes =
     "\n## Exit codes\n\n"
@@ -44,8 +44,9 @@ class ReferenceCommand final : public Command {
 
   int run() override {
     return print(kHead + section<ServerOptions>("Server") + section<EngineOptions>("Engine") +
-                 section<ModelOptions>("Layout") + section<BackendOptions>("Back end") +
-                 kExitCodes);
+                 section<SchedulerOptions>("Scheduler") + section<GrammarOptions>("Grammars") +
+                 section<TierOptions>("Cache tiers") + section<ModelOptions>("Layout") +
+                 section<BackendOptions>("Back end") + kExitCodes);
   }
 };
 

@@ -24,6 +24,9 @@ class ServeCommand final : public Command {
     add_model(app, serving_.model);
     add_struct(app, server_);
     add_struct(app, serving_.engine);
+    add_struct(app, serving_.grammar);
+    add_struct(app, serving_.engine.scheduler);
+    add_struct(app, serving_.engine.tiers);
     add_struct(app, serving_.layout);
     add_struct(app, serving_.backend);
   }

@@ -8,6 +8,8 @@
 
 #include "base/digest.h"
 #include "base/options.h"
+#include "base/text.h"
+#include "checkpoint/identity.h"
 #include "cli/catalogue.h"
 #include "cli/version.h"
 #include "model/families.h"
@@ -22,6 +24,15 @@ std::string base_name(std::string path) {
   path = path.substr(path.rfind('/') + 1);
   const std::size_t dot = path.rfind(".gguf");
   return dot == std::string::npos ? path : path.substr(0, dot);
+}
+
+// What a cached block depends on besides its layout: the weights, and what computes with them.
+std::string cache_identity(const Checkpoint& checkpoint, const BackendSet& backends,
+                           const BackendOptions& options) {
+  const std::string arch = backends.main->arch();
+  // Threads do not change results; instruction levels do.
+  return checkpoint_identity(checkpoint) + " " + version_number() + " " +
+         arch.substr(0, arch.find(',')) + " " + join(options.op, " ");
 }
 
 // A short mark of the weights' identity for system_fingerprint: names, types, places and the first
@@ -41,6 +52,30 @@ std::string checkpoint_mark(const Checkpoint& checkpoint) {
   return to_hex(digest.finish()).substr(0, 8);
 }
 
+// What the keys and values of a prompt depend on: the weights, by samples of every tensor so that a
+// large file is not read, and how the cache keeps them.
+std::string weights_version(const Checkpoint& checkpoint, const KvLayout& layout) {
+  constexpr std::size_t kSampleBytes = 4096;
+  Sha256 digest;
+  for (const TensorRecord& record : checkpoint.tensors()) {
+    digest.update(record.name + "\n" + record.type_name + dims_to_text(record.dims) + "\n");
+    const Result<RawTensor> tensor = checkpoint.tensor(record);
+    if (!tensor.ok()) {
+      continue;  // of a type that nothing is computed with
+    }
+    const std::span<const std::byte> bytes = tensor.value().bytes;
+    const std::size_t size = std::min(kSampleBytes, bytes.size());
+    for (const std::size_t begin :
+         {std::size_t{0}, (bytes.size() - size) / 2, bytes.size() - size}) {
+      digest.update(bytes.subspan(begin, size));
+    }
+  }
+  for (const KvGroup& group : layout.groups) {
+    digest.update(std::string(traits(group.dtype).name));
+  }
+  return to_hex(digest.finish());
+}
+
 }  // namespace
 
 void append_violations(const ModelOptions& options, std::vector<Status>* violations) {
@@ -54,6 +89,9 @@ void append_violations(const ModelOptions& options, std::vector<Status>* violati
 void append_violations(const ServingOptions& options, std::vector<Status>* violations) {
   append_violations(options.backend, violations);
   append_violations(options.layout, violations);
+  if (Status status = validate(options.engine.scheduler); !status.ok()) {
+    violations->push_back(std::move(status));
+  }
 }
 
 Result<std::unique_ptr<Model>> load_weights(Checkpoint& checkpoint, Backend& backend,
@@ -88,6 +126,9 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
   parts.meta_ops = &serving->backends_.meta->ops();
   parts.clock = &clock;
   parts.end_tokens = text.tokenizer->end_of_generation();
+  if (!options.engine.tiers.disk_folder.empty()) {
+    parts.model_id = cache_identity(*serving->checkpoint_, serving->backends_, options.backend);
+  }
   PLUMB_ASSIGN(serving->engine_, Engine::create(options.engine, std::move(parts)));
   const ModelFacts& facts = serving->engine_->model_facts();
   ServedModelFacts served;
@@ -96,6 +137,7 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
                                                                      : base_name(path);
   served.model_path = path;
   served.fingerprint = "plumb-" + version_number() + "-" + checkpoint_mark(*serving->checkpoint_);
+  served.weights_version = weights_version(*serving->checkpoint_, serving->model_->kv_layout());
   served.created =
       std::chrono::duration_cast<std::chrono::seconds>(clock.wall_now().time_since_epoch()).count();
   served.context_len = serving->engine_->limits().max_context_len;
@@ -106,7 +148,10 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
   served.defaults = text.defaults;
   serving->text_ = std::make_unique<ServedModel>(std::move(served), std::move(text.tokenizer),
                                                  std::move(text.chat_template));
-  serving->service_ = std::make_unique<TextService>(*serving->text_, *serving->engine_, clock);
+  serving->constraints_ = std::make_unique<ConstraintCompiler>(
+      serving->text_->tokenizer(), facts.vocab_size, options.grammar, clock);
+  serving->service_ = std::make_unique<TextService>(*serving->text_, *serving->engine_,
+                                                    *serving->constraints_, clock);
   serving->engine_->start();
   return serving;
 }
@@ -132,6 +177,9 @@ Json Serving::describe() const {
       {"memory", to_json(engine_->memory_plan())},
       {"max_total_num_tokens", engine_->memory_plan().kv_tokens()},
       {"engine", options_to_json(bind_options(shown.engine))},
+      {"grammar", options_to_json(bind_options(shown.grammar))},
+      {"scheduler", options_to_json(bind_options(shown.engine.scheduler))},
+      {"cache_tiers", options_to_json(bind_options(shown.engine.tiers))},
       {"layout", options_to_json(bind_options(shown.layout))},
   };
 }

@@ -13,6 +13,7 @@
 #include "cli/loaded_model.h"
 #include "engine/engine.h"
 #include "engine/engine_options.h"
+#include "frontend/constraint_compiler.h"
 #include "frontend/served_model.h"
 #include "frontend/text_service.h"
 #include "model/model.h"
@@ -44,6 +45,7 @@ struct ServingOptions {
   BackendOptions backend;
   ModelOptions layout;
   EngineOptions engine;
+  GrammarOptions grammar;
 };
 
 /// Rules that the range of one option cannot say; appends a status for each broken one.
@@ -78,6 +80,7 @@ class Serving {
   const Model* model_ = nullptr;  // owned by the engine
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<ServedModel> text_;
+  std::unique_ptr<ConstraintCompiler> constraints_;
   std::unique_ptr<TextService> service_;
 };
 

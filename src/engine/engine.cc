@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/engine.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
 #include "base/log.h"
 
 namespace plumb {
+namespace {
+
+// Requests that a full queue takes so that the engine's thread can compare them with the others.
+constexpr std::int64_t kMaxBeyondLimit = 64;
+constexpr std::chrono::milliseconds kTierPatience{10};
+
+}  // namespace
 
 std::string_view to_text(EngineState state) {
   switch (state) {
@@ -44,13 +52,21 @@ Engine::~Engine() {
 void Engine::start() {
   const MutexLock lock(thread_mutex_);
   PLUMB_CHECK(!thread_, "the engine's thread is started twice");
+  core_->start_tiers([this] {
+    {
+      const MutexLock tier_lock(mutex_);
+      tiers_woke_ = true;
+    }
+    has_mail_.notify_one();
+  });
   thread_.emplace("engine", [this] { run(); });
 }
 
 Result<SeqId> Engine::submit(Request request, EventSink& sink) {
   PLUMB_ASSIGN(const std::int64_t max_output, check_request(request, core_->request_limits()));
   const std::int64_t num_tokens = std::ssize(request.prompt);
-  PLUMB_RETURN_IF_ERROR(reserve_queue_place(num_tokens));
+  PLUMB_RETURN_IF_ERROR(check_wait(request));
+  PLUMB_ASSIGN(const bool is_beyond_limit, reserve_queue_place(num_tokens));
   SeqId id{};
   {
     const MutexLock lock(mutex_);
@@ -62,30 +78,61 @@ Result<SeqId> Engine::submit(Request request, EventSink& sink) {
                                                   " and accepts no requests"};
     }
     id = SeqId{next_id_++};
-    mail_.submissions.push_back({id, std::move(request), max_output, clock_.now(), &sink});
+    mail_.submissions.push_back(
+        {id, std::move(request), max_output, clock_.now(), &sink, is_beyond_limit});
   }
   has_mail_.notify_one();
   return id;
 }
 
-Status Engine::reserve_queue_place(std::int64_t num_tokens) {
+// Refuses what would wait longer than its queue timeout, or the server, allows.
+Status Engine::check_wait(const Request& request) {
+  const auto least_of = [](std::chrono::milliseconds a, std::chrono::milliseconds b) {
+    return a.count() == 0 || b.count() == 0 ? std::max(a, b) : std::min(a, b);
+  };
+  const std::chrono::milliseconds limit =
+      least_of(least_of(request.queue_timeout.value_or(std::chrono::milliseconds(0)),
+                        options_.queue_timeout),
+               options_.scheduler.max_ttft);
+  const QueueGauge& queue = core_->queue();
+  const double rate = queue.tokens_per_second.load(std::memory_order_relaxed);
+  const std::int64_t tokens = queue.num_tokens.load(std::memory_order_relaxed);
+  if (limit.count() == 0 || rate <= 0 || queue_time(tokens, rate) <= limit) {
+    return {};
+  }
+  refusals_.by_ttft.fetch_add(1, std::memory_order_relaxed);
+  return {Code::kResourceExhausted,
+          "the queue will probably take " + std::to_string(queue_time(tokens, rate).count()) +
+              " ms (" + std::to_string(tokens) + " prompt tokens wait), the limit is " +
+              std::to_string(limit.count()) + " ms; come again later or allow more time"};
+}
+
+// True where the queue is full of requests and the order of importance decides who must go.
+Result<bool> Engine::reserve_queue_place(std::int64_t num_tokens) {
   QueueGauge& queue = core_->queue();
   const std::int64_t requests = queue.num_requests.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t tokens = queue.num_tokens.fetch_add(num_tokens, std::memory_order_relaxed);
-  if (requests >= max_queued_requests_) {
-    release_queue_place(num_tokens);
-    return {Code::kResourceExhausted, "queue is full: " + std::to_string(requests) +
-                                          " requests wait, the limit is " +
-                                          std::to_string(max_queued_requests_)};
-  }
   if (options_.max_queued_tokens > 0 && tokens > 0 &&
       tokens + num_tokens > options_.max_queued_tokens) {
     release_queue_place(num_tokens);
-    return {Code::kResourceExhausted, "queue is full: " + std::to_string(tokens) +
-                                          " prompt tokens wait, the limit is " +
-                                          std::to_string(options_.max_queued_tokens)};
+    refusals_.by_tokens.fetch_add(1, std::memory_order_relaxed);
+    return Status{Code::kResourceExhausted, "queue is full: " + std::to_string(tokens) +
+                                                " prompt tokens wait, the limit is " +
+                                                std::to_string(options_.max_queued_tokens)};
   }
-  return {};
+  if (requests < max_queued_requests_) {
+    return false;
+  }
+  const std::int64_t most_beyond =
+      uses_priority(options_.scheduler.schedule_policy) ? kMaxBeyondLimit : 0;
+  if (requests < max_queued_requests_ + most_beyond) {
+    return true;
+  }
+  release_queue_place(num_tokens);
+  refusals_.by_requests.fetch_add(1, std::memory_order_relaxed);
+  return Status{Code::kResourceExhausted, "queue is full: " + std::to_string(requests) +
+                                              " requests wait, the limit is " +
+                                              std::to_string(max_queued_requests_)};
 }
 
 void Engine::release_queue_place(std::int64_t num_tokens) {
@@ -134,9 +181,21 @@ void Engine::stop() {
   if (thread_ && thread_->joinable()) {
     thread_->join();
   }
+  core_->finish_tiers();
   take_mail();  // what came in last still gets its last event
   core_->abort_all({Code::kUnavailable, "the engine is stopped"});
   publish();
+}
+
+// While the thread is idle, and the mutex keeps it from waking, nobody else touches the core.
+Status Engine::flush_cache() {
+  const MutexLock lock(mutex_);
+  if (!thread_idle_ || !mail_.empty() || core_->has_work()) {
+    return {Code::kUnavailable, "the cache is in use: a request runs or waits"};
+  }
+  core_->flush_cache();
+  stats_ = core_->stats();
+  return {};
 }
 
 EngineStats Engine::stats() const {
@@ -144,7 +203,22 @@ EngineStats Engine::stats() const {
   EngineStats stats = stats_;
   stats.state = state_;
   stats.num_waiting += std::ssize(mail_.submissions);
+  stats.num_refused_requests = refusals_.by_requests.load(std::memory_order_relaxed);
+  stats.num_refused_tokens = refusals_.by_tokens.load(std::memory_order_relaxed);
+  stats.num_refused_ttft = refusals_.by_ttft.load(std::memory_order_relaxed);
   return stats;
+}
+
+std::chrono::seconds Engine::retry_after() const {
+  constexpr std::chrono::seconds kLeast(1);
+  constexpr std::chrono::seconds kMost(60);
+  const QueueGauge& queue = core_->queue();
+  const double rate = queue.tokens_per_second.load(std::memory_order_relaxed);
+  if (rate <= 0) {
+    return kLeast;
+  }
+  const auto wait = queue_time(queue.num_tokens.load(std::memory_order_relaxed), rate);
+  return std::clamp(std::chrono::ceil<std::chrono::seconds>(wait), kLeast, kMost);
 }
 
 Heartbeat Engine::heartbeat() const {
@@ -165,6 +239,10 @@ void Engine::take_mail() {
   }
   for (Submission& s : taken_.submissions) {
     core_->add(s.id, std::move(s.request), s.max_output, s.submitted, *s.sink);
+    if (s.is_beyond_limit &&
+        core_->queue().num_requests.load(std::memory_order_relaxed) > max_queued_requests_) {
+      core_->displace_from_queue(s.id);
+    }
   }
   for (const Abort& abort : taken_.aborts) {
     core_->abort(abort.id, abort.status);
@@ -184,6 +262,7 @@ bool Engine::step() {
     }
   }
   is_busy_.store(false, std::memory_order_relaxed);
+  core_->publish_events();
   if (!core_->has_work()) {
     check_idle();
   }
@@ -232,6 +311,11 @@ bool Engine::wait_for_work() {
   while (thread_idle_ && mail_.empty() && !must_stop_) {
     has_mail_.wait(lock);
   }
+  // Blocks come from the disk, or a deadline passes; a look now and then costs nothing.
+  if (core_->waits_for_tiers() && mail_.empty() && !tiers_woke_ && !must_stop_) {
+    has_mail_.wait_until(lock, clock_.now() + kTierPatience);
+  }
+  tiers_woke_ = false;
   thread_idle_ = false;
   if (must_stop_) {
     thread_idle_ = true;

@@ -59,7 +59,18 @@ class Engine {
   /// Ends all sequences (kUnavailable) and the thread. Idempotent.
   void stop();
 
+  /// Forgets all cached prefixes, so that none is reused any more.
+  /// Errors kUnavailable: a sequence runs or waits; nothing is forgotten.
+  Status flush_cache();
+
+  /// The events of the prefix cache, oldest first; null unless EngineOptions::kv_events.
+  const KvEventLog* kv_events() const { return core_->kv_events(); }
+
   EngineStats stats() const;
+
+  /// When it is worth to come again after a full queue, by the speed at which it gets shorter.
+  /// Units  1 s to 60 s.
+  std::chrono::seconds retry_after() const;
 
   /// For a watchdog: lock-free, also while a step takes long.
   Heartbeat heartbeat() const;
@@ -86,6 +97,14 @@ class Engine {
     std::int64_t max_output = 0;
     Clock::TimePoint submitted;
     EventSink* sink = nullptr;
+    bool is_beyond_limit = false;  ///< takes the place of a less important one, or has none
+  };
+
+  // Refused requests by reason. Thread: any.
+  struct Refusals {
+    std::atomic<std::int64_t> by_requests{0};
+    std::atomic<std::int64_t> by_tokens{0};
+    std::atomic<std::int64_t> by_ttft{0};
   };
 
   struct Abort {
@@ -102,7 +121,8 @@ class Engine {
   };
 
   Engine(const EngineOptions& options, const Clock& clock, std::unique_ptr<EngineCore> core);
-  Status reserve_queue_place(std::int64_t num_tokens);
+  Result<bool> reserve_queue_place(std::int64_t num_tokens);
+  Status check_wait(const Request& request);
   void release_queue_place(std::int64_t num_tokens);
   void run();
   bool wait_for_work();
@@ -125,8 +145,10 @@ class Engine {
   Status failure_ PLUMB_GUARDED_BY(mutex_);
   EngineStats stats_ PLUMB_GUARDED_BY(mutex_);
   bool must_stop_ PLUMB_GUARDED_BY(mutex_) = false;
+  bool tiers_woke_ PLUMB_GUARDED_BY(mutex_) = false;
   bool thread_idle_ PLUMB_GUARDED_BY(mutex_) = true;
 
+  Refusals refusals_;
   Mail taken_;  // engine thread: kept for its memory
   std::atomic<std::int64_t> num_beats_{0};
   std::atomic<bool> is_busy_{false};

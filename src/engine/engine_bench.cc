@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -58,16 +59,20 @@ class StepTimes final : public EngineObserver {
  public:
   void on_step(const StepStats& step) override {
     micros_each.push_back(micros(step.plan_time + step.sample_time));
+    planner_micros_each.push_back(micros(step.planner_time));
   }
 
   void on_end(const Request&, const StreamEvent&) override {}
 
   std::vector<double> micros_each;
+  std::vector<double> planner_micros_each;
 };
 
 struct Bench {
-  explicit Bench(std::int64_t num_seqs, std::int64_t block_size = 32) {
+  explicit Bench(std::int64_t num_seqs, const SchedulerOptions& scheduler = {},
+                 std::int64_t block_size = 32) {
     EngineOptions options;
+    options.scheduler = scheduler;
     options.max_num_seqs = num_seqs;
     options.max_queued_requests = 1 << 20;
     options.kv_cache_bytes = std::int64_t{512} << 20;
@@ -92,6 +97,9 @@ struct Bench {
     }
     request.sampling.temperature = 0;
     request.sampling.max_tokens = max_tokens;
+    request.priority = static_cast<std::int64_t>(seed % 100);
+    request.tenant = "tenant" + std::to_string(seed % 16);
+    request.routing_key = "key" + std::to_string(seed % 50);
     const Result<SeqId> id = engine->submit(std::move(request), sink);
     PLUMB_CHECK(id.ok(), id.status().message());
   }
@@ -102,8 +110,9 @@ struct Bench {
   std::unique_ptr<Engine> engine;
 };
 
-void bench_steps(const char* what, std::int64_t num_running, std::int64_t num_waiting) {
-  Bench bench(num_running);
+void bench_steps(const char* what, std::int64_t num_running, std::int64_t num_waiting,
+                 const SchedulerOptions& scheduler = {}) {
+  Bench bench(num_running, scheduler);
   for (std::int64_t i = 0; i < num_running + num_waiting; ++i) {
     // Ends are spread, so that sequences leave and start within the measured steps.
     bench.submit(64 + i % 200, num_waiting > 0 ? 200 + 5 * (i % 200) : 4000,
@@ -113,10 +122,24 @@ void bench_steps(const char* what, std::int64_t num_running, std::int64_t num_wa
     bench.engine->step();
   }
   bench.times.micros_each.clear();
+  bench.times.planner_micros_each.clear();
   for (int i = 0; i < 2000; ++i) {
     bench.engine->step();
   }
   report(what, bench.times.micros_each);
+  report("  of these the scheduler", bench.times.planner_micros_each);
+}
+
+// Every policy, with sixteen tenants and requests of a hundred priorities.
+void bench_policies() {
+  for (const auto& [name, order] : scheduler_choices::kOrders) {
+    SchedulerOptions scheduler;
+    scheduler.schedule_policy = order;
+    const std::string title = "256 running, 4096 wait: " + std::string(name);
+    bench_steps(title.c_str(), 256, 4096, scheduler);
+    const std::string few = "256 running, 120 wait: " + std::string(name);
+    bench_steps(few.c_str(), 256, 120, scheduler);
+  }
 }
 
 // Remembers when it was told.
@@ -217,6 +240,7 @@ int main() {
   plumb::bench_steps("step without forward, 8 running", 8, 0);
   plumb::bench_steps("step without forward, 64 running", 64, 0);
   plumb::bench_steps("step without forward, 256 running, 4096 wait", 256, 4096);
+  plumb::bench_policies();
   plumb::bench_wake();
   plumb::bench_tree();
   return 0;

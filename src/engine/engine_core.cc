@@ -2,15 +2,13 @@
 #include "engine/engine_core.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "base/check.h"
 
 namespace plumb {
 namespace {
-
-// Of the queue, how many sequences a plan may choose from.
-constexpr std::int64_t kWindow = 32;
 
 void charge_queue(QueueGauge* queue, std::int64_t num_requests, std::int64_t num_tokens) {
   queue->num_requests.fetch_add(num_requests, std::memory_order_relaxed);
@@ -25,6 +23,13 @@ std::optional<Clock::TimePoint> deadline_after(Clock::TimePoint from,
   }
   constexpr std::chrono::milliseconds kFar = std::chrono::hours(24 * 365);
   return own && *own < kFar ? std::optional(from + *own) : std::nullopt;
+}
+
+// Forced tokens are not chosen: nothing of the request may be about the choice, and nobody may want
+// its probability.
+bool is_free_to_jump(const SamplingParams& params) {
+  return !params.logprobs && params.bad_words.empty() && params.logit_bias.empty() &&
+         params.allowed_token_ids.empty() && params.processors.empty();
 }
 
 }  // namespace
@@ -46,6 +51,16 @@ void EngineCore::add(SeqId id, Request request, std::int64_t max_output, Clock::
   if (has_penalties(params)) {
     seq->counts.emplace().add_prompt(seq->tokens);
   }
+  for (const LogitProcessorSpec& spec : params.processors) {
+    Result<std::unique_ptr<LogitProcessor>> made =
+        make_logit_processor(spec, request_limits_.vocab_size);
+    PLUMB_CHECK(made.ok(), made.status().message());  // the request was checked
+    seq->processors.push_back(std::move(made).value());
+  }
+  if (seq->request.grammar != nullptr) {
+    seq->grammar.emplace(seq->request.grammar);
+    seq->can_jump = options_.jump_forward && is_free_to_jump(params);
+  }
   if (!params.ignore_eos) {
     seq->ends = parts_.end_tokens;
   }
@@ -55,10 +70,16 @@ void EngineCore::add(SeqId id, Request request, std::int64_t max_output, Clock::
   seq->deadline = deadline_after(submitted, seq->request.timeout, options_.timeout);
   seq->queue_deadline =
       deadline_after(submitted, seq->request.queue_timeout, options_.queue_timeout);
-  SeqSnapshot facts;
-  facts.id = id;
-  facts.priority = seq->request.priority;
-  seq->key = planner_.key(facts);
+  seq->tenant = queues_.fair().tenant(seq->request.tenant);
+  seq->lane = options_.scheduler.tenant_fairness ? seq->tenant : TenantId{};
+  if (options_.scheduler.priority_order == PriorityOrder::kLowFirst) {
+    seq->request.priority = -seq->request.priority;  // from here on higher is more important
+  }
+  if (uses_priority(options_.scheduler.schedule_policy)) {
+    seq->priority = seq->request.priority;
+  }
+  seq->tokens_at_arrival = totals_.prefill_tokens + totals_.completion_tokens;
+  seq->key = planner_.schedule().key(snapshot_of(*seq));
   ++totals_.num_submitted;
   queues_.add(std::move(seq));
 }
@@ -76,92 +97,73 @@ void EngineCore::abort_all(const Status& status) {
   }
 }
 
-SeqSnapshot EngineCore::snapshot_of(const Sequence& seq, bool is_cache_short) const {
-  SeqSnapshot s;
-  s.id = seq.id;
-  s.priority = seq.request.priority;
-  s.num_tokens = seq.num_tokens();
-  s.num_computed = seq.num_computed;
-  s.num_output = seq.num_output();
-  s.max_output = seq.max_output;
-  s.num_blocks = std::ssize(seq.blocks.table);
-  s.num_preemptions = seq.timings.num_preemptions;
-  s.needs_all_logits = seq.needs_prompt_logprobs();
-  if (seq.is_running && is_cache_short) {
-    s.num_reclaimable_blocks = cache_->num_reclaimable(seq.blocks);
-    s.num_recompute_tokens =
-        cache_->has_prefix_cache() ? seq.num_computed % cache_->block_size() : seq.num_computed;
+void EngineCore::displace_from_queue(SeqId newcomer) {
+  if (const Sequence* last = queues_.last_unstarted(); last != nullptr) {
+    ++totals_.num_displaced_waiting;
+    abort(last->id, {Code::kResourceExhausted,
+                     last->id == newcomer
+                         ? "queue is full, and no request in it is less important"
+                         : "queue is full, and a more important request took this one's place"});
   }
-  return s;
 }
 
-void EngineCore::snapshot_waiting(std::int64_t num_free_rows) {
-  waiting_snapshots_.clear();
-  if (num_free_rows <= 0) {
-    return;
-  }
-  leaders_.clear();
+void EngineCore::snapshot_running(bool needs_reclaimable) {
+  running_snapshots_.clear();
   for (const Sequence* seq : queues_.running()) {
-    if (seq->num_tokens() - seq->num_computed > 1) {
-      leaders_.push_back(seq);
+    SeqSnapshot s = snapshot_of(*seq);
+    if (needs_reclaimable) {
+      s.num_reclaimable_blocks = cache_->num_reclaimable(seq->blocks);
+      s.num_recompute_tokens =
+          cache_->has_prefix_cache() ? seq->num_computed % cache_->block_size() : seq->num_computed;
     }
-  }
-  queues_.first_waiting(kWindow, &waiting_window_);
-  for (Sequence* seq : waiting_window_) {
-    seq->peek = cache_->peek(seq->request.cache_namespace, seq->reusable());
-    SeqSnapshot s = snapshot_of(*seq, false);
-    s.num_computed = seq->peek.num_tokens;
-    s.num_pinned_blocks = seq->peek.num_evictable_blocks;
-    s.num_shared_tokens = shared_with_leaders(*seq);
-    if (!waits_for_twin(s, cache_->block_size())) {
-      leaders_.push_back(seq);
-    }
-    waiting_snapshots_.push_back(s);
+    running_snapshots_.push_back(s);
   }
 }
 
-// The longest prefix in whole blocks that a sequence shares with one that computes it before.
-std::int64_t EngineCore::shared_with_leaders(const Sequence& seq) const {
-  std::int64_t longest = 0;
-  if (!cache_->has_prefix_cache()) {
-    return longest;
+// Whether a waiting sequence may begin in this step, if the cache has room: in a free row, or in
+// the row of one that is less important.
+bool EngineCore::may_start() const {
+  const bool has_row = std::ssize(queues_.running()) < planner_.limits().max_num_seqs;
+  if (queues_.num_waiting() == 0 || has_row || planner_.limits().displace_threshold < 0) {
+    return queues_.num_waiting() > 0 && has_row;
   }
-  const std::span<const TokenId> own = seq.reusable();
-  for (const Sequence* leader : leaders_) {
-    if (leader->request.cache_namespace == seq.request.cache_namespace) {
-      const auto end =
-          std::mismatch(own.begin(), own.end(), leader->tokens.begin(), leader->tokens.end());
-      longest = std::max<std::int64_t>(longest, end.first - own.begin());
-    }
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const Sequence* seq : queues_.running()) {
+    least = std::min(least, seq->priority);
   }
-  return longest / cache_->block_size() * cache_->block_size();
+  bool displaces = false;
+  queues_.for_each_first([&](const Sequence& seq) {
+    displaces = displaces || seq.priority - least > planner_.limits().displace_threshold;
+  });
+  return displaces;
 }
 
 PlannerState EngineCore::snapshot(Clock::TimePoint now) {
   const BlockPool& pool = cache_->pool();
   const std::int64_t num_available = pool.num_free() + cache_->tree().num_evictable_blocks();
   const auto num_running = std::ssize(queues_.running());
-  // A step needs preemption only when not even a block for each sequence is there.
-  const bool is_cache_short = num_available <= num_running;
-  running_snapshots_.clear();
-  for (const Sequence* seq : queues_.running()) {
-    running_snapshots_.push_back(snapshot_of(*seq, is_cache_short));
-  }
   if (num_available >= hold_blocks_) {
     hold_blocks_ = 0;
   }
+  has_queue_ = queues_.num_waiting() > 0;
   const bool on_hold = hold_blocks_ > 0 && num_running > 0;
-  snapshot_waiting(on_hold ? 0 : planner_.limits().max_num_seqs - num_running);
+  const bool looks_at_queue = !on_hold && may_start();
+  // A step needs preemption only when not even a block for each sequence is there.
+  snapshot_running(looks_at_queue || num_available <= num_running);
   queues_.passed_deadlines(now, &passed_);
   PlannerState state;
   state.now = now;
   state.running = running_snapshots_;
-  state.waiting = waiting_snapshots_;
+  if (looks_at_queue) {
+    state.waiting = window_.look(running_snapshots_,
+                                 totals_.prefill_tokens + totals_.completion_tokens, is_held_);
+  }
   state.deadlines = passed_;
   state.num_blocks = pool.num_blocks();
   state.num_free_blocks = pool.num_free();
   state.num_evictable_blocks = cache_->tree().num_evictable_blocks();
   state.hold_blocks = hold_blocks_;
+  state.num_stalled_steps = num_stalled_steps_;
   return state;
 }
 
@@ -169,28 +171,34 @@ Status EngineCore::step() {
   PLUMB_SCOPE("step", totals_.num_steps);
   const Clock::TimePoint begin = parts_.clock->now();
   step_ = {};
+  if (Status ready = advance_tiers(); !ready.ok()) {
+    abort_all(ready);
+    return ready;
+  }
   const PlannerState state = snapshot(begin);
   const Plan& plan = planner_.next(state);
+  step_.planner_time = parts_.clock->now() - begin;
   const Status is_valid = validate(plan, state, planner_.limits());
   PLUMB_CHECK(is_valid.ok(), is_valid.message() + ": " + to_text(plan));
-  apply(plan, begin);
-  if (plan.picks.empty()) {
-    observe(plan);
-    return {};
+  Status done = apply(plan, begin);
+  if (done.ok() && !plan.picks.empty()) {
+    build_batch(plan);
+    step_.plan_time = parts_.clock->now() - begin;
+    done = compute(plan);
   }
-  build_batch(plan);
-  const Clock::TimePoint planned = parts_.clock->now();
-  step_.plan_time = planned - begin;
-  Status done = compute(plan);
+  if (done.ok() && tiers_) {
+    done = tiers_->copy_out(TieredCache::kStepBytes);
+  }
   if (!done.ok()) {
     abort_all(done);
     return done;
   }
+  waits_for_tiers_ = plan.picks.empty() && num_held_ > 0 && !tiers_->has_work();
   observe(plan);
   return {};
 }
 
-void EngineCore::apply(const Plan& plan, Clock::TimePoint now) {
+Status EngineCore::apply(const Plan& plan, Clock::TimePoint now) {
   for (const Ended& ended : plan.ended) {
     Sequence* seq = queues_.find(ended.seq);
     const bool is_late = ended.code == Code::kDeadlineExceeded;
@@ -205,22 +213,31 @@ void EngineCore::apply(const Plan& plan, Clock::TimePoint now) {
     start(*queues_.find(id), now);
   }
   step_.num_evicted_blocks = cache_->make_free(plan.num_new_blocks);
+  if (tiers_) {
+    PLUMB_RETURN_IF_ERROR(tiers_->on_evicted(step_.num_evicted_blocks));
+  }
   for (const Pick& pick : plan.picks) {
     Sequence& seq = *queues_.find(pick.seq);
     seq.num_step_tokens = pick.num_tokens;
-    cache_->grow(seq.num_computed + pick.num_tokens, &seq.blocks);
+    if (std::exchange(seq.starts_now, false)) {
+      copy_tail(seq);
+    }
+    cache_->grow(seq.num_computed + seq.num_step_tokens, &seq.blocks);
   }
-  if (!plan.preempts.empty()) {
+  if (std::ssize(plan.preempts) > plan.num_displaced) {
     hold_blocks_ = std::ssize(queues_.running());
   }
+  step_.num_displaced = plan.num_displaced;
+  step_.num_passing = plan.num_passing;
+  if (plan.num_passing > 0) {
+    queues_.find(plan.passed)->num_passed += plan.num_passing;
+  }
+  return {};
 }
 
 // Its full blocks stay cached, first to be evicted: when it comes back soon, little is lost.
 void EngineCore::preempt(Sequence& seq) {
-  const auto computed =
-      std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.num_computed));
-  cache_->store(seq.request.cache_namespace, computed,
-                {.priority = seq.request.priority, .first_to_evict = true}, &seq.blocks);
+  store(seq, true);
   cache_->release(&seq.blocks);
   seq.num_computed = 0;
   ++seq.timings.num_preemptions;
@@ -231,7 +248,9 @@ void EngineCore::preempt(Sequence& seq) {
 void EngineCore::start(Sequence& seq, Clock::TimePoint now) {
   const auto planned =
       std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.peek.num_tokens));
-  seq.num_computed = cache_->attach(seq.request.cache_namespace, planned, &seq.blocks);
+  seq.num_computed =
+      cache_->attach(seq.request.cache_namespace, planned, !seq.was_started, &seq.blocks);
+  seq.starts_now = true;
   PLUMB_CHECK(seq.num_computed == seq.peek.num_tokens, "a planned prefix is not cached any more");
   const auto most_tokens = static_cast<std::size_t>(seq.prompt_len + seq.max_output);
   seq.tokens.reserve(most_tokens);  // so that decoding allocates nothing
@@ -239,20 +258,94 @@ void EngineCore::start(Sequence& seq, Clock::TimePoint now) {
       num_blocks_for(seq.prompt_len + seq.max_output, cache_->block_size()));
   seq.blocks.table.reserve(most_blocks);
   seq.blocks.owned.reserve(most_blocks);
+  if (tiers_) {
+    tiers_->on_start(seq);
+  }
   ++step_.num_admitted;
   if (!seq.was_started) {
     forget_unstarted(seq);
     seq.was_started = true;
     seq.timings.scheduled = now;
     seq.usage.cached_tokens = seq.num_computed;
+    step_.num_started_tokens += seq.prompt_len;
     totals_.prompt_tokens += seq.prompt_len;
     totals_.cached_tokens += seq.num_computed;
+    ++totals_.num_prefix_queries;
     totals_.num_prefix_hits += seq.num_computed > 0 ? 1 : 0;
     if (seq.request.sampling.prompt_logprobs) {
       seq.prompt_logprobs.push_back({seq.tokens.front(), 0.0F, {}});
     }
   }
   queues_.set_running(seq);
+}
+
+// Where the prefix of a new sequence ends within a block that the tree or a running sequence has,
+// copying the common beginning saves computing it. The chunk that was planned keeps its end, so it
+// takes no block more.
+void EngineCore::copy_tail(Sequence& seq) {
+  const std::span<const TokenId> reusable = seq.reusable();
+  const std::int64_t begin = seq.num_computed;
+  const std::int64_t most =
+      std::min({std::ssize(reusable) - begin, seq.num_step_tokens - 1, cache_->block_size() - 1});
+  if (most <= 0 || !cache_->has_prefix_cache()) {
+    return;
+  }
+  const PrefixTail tail = find_tail(
+      seq, reusable.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(most)));
+  if (tail.num_tokens == 0) {
+    return;
+  }
+  cache_->grow(begin + 1, &seq.blocks);
+  cache_->copy_block(tail.block, seq.blocks.table.back(), *parts_.backend, *stream_);
+  seq.num_computed += tail.num_tokens;
+  seq.num_step_tokens -= tail.num_tokens;
+  ++totals_.num_tail_copies;
+  if (seq.timings.num_preemptions == 0) {
+    totals_.num_prefix_hits += seq.usage.cached_tokens == 0 ? 1 : 0;
+    seq.usage.cached_tokens += tail.num_tokens;
+    totals_.cached_tokens += tail.num_tokens;
+  }
+}
+
+// The longest of the tree's and the running sequences' blocks that stand where `seq` is to go on.
+// These last ones matter to the choices of one request, whose prompt ends within a block.
+PrefixTail EngineCore::find_tail(const Sequence& seq, std::span<const TokenId> next) const {
+  PrefixTail best = cache_->find_tail(seq.request.cache_namespace, seq.blocks, next);
+  const std::vector<BlockId>& own = seq.blocks.table;
+  for (const Sequence* other : queues_.running()) {
+    const std::vector<BlockId>& theirs = other->blocks.table;
+    const std::int64_t count = std::min(other->num_computed - seq.num_computed, std::ssize(next));
+    if (count <= best.num_tokens || theirs.size() <= own.size()) {
+      continue;
+    }
+    // One block of the tree stands for one prefix in one namespace.
+    const bool has_same_prefix = own.empty()
+                                     ? other->request.cache_namespace == seq.request.cache_namespace
+                                     : theirs[own.size() - 1] == own.back();
+    if (has_same_prefix) {
+      const auto end = std::mismatch(next.begin(), next.begin() + count,
+                                     other->tokens.begin() + seq.num_computed);
+      if (end.first - next.begin() > best.num_tokens) {
+        best = {theirs[own.size()], end.first - next.begin()};
+      }
+    }
+  }
+  return best;
+}
+
+void EngineCore::flush_cache() {
+  PLUMB_CHECK(!has_work(), "the cache is flushed while sequences use it");
+  cache_->flush();
+  if (tiers_) {
+    tiers_->clear();
+  }
+  publish_events();
+}
+
+void EngineCore::publish_events() {
+  if (events_ != nullptr) {
+    events_->append(cache_->take_events(), parts_.clock->wall_now());
+  }
 }
 
 void EngineCore::build_batch(const Plan& plan) {
@@ -262,20 +355,34 @@ void EngineCore::build_batch(const Plan& plan) {
     Sequence& seq = *queues_.find(pick.seq);
     const auto tokens = std::span<const TokenId>(seq.tokens)
                             .subspan(static_cast<std::size_t>(seq.num_computed),
-                                     static_cast<std::size_t>(pick.num_tokens));
+                                     static_cast<std::size_t>(seq.num_step_tokens));
     batch_.add_seq(tokens, seq.num_computed, seq.blocks.table);
     want_logits(seq);
-    if (seq.num_output() > 0 && pick.num_tokens == 1) {
+    account(seq, seq.num_step_tokens);
+    if (seq.num_output() > 0 && seq.num_step_tokens == 1) {
       ++step_.num_decode_rows;
+      step_.num_cached_tokens += seq.num_tokens();
     } else {
       ++step_.num_prefill_seqs;
-      step_.num_prefill_tokens += pick.num_tokens;
-      const bool is_first_part = pick.num_tokens < seq.num_tokens() - seq.num_computed;
+      step_.num_prefill_tokens += seq.num_step_tokens;
+      const bool is_first_part = seq.num_step_tokens < seq.num_tokens() - seq.num_computed;
       totals_.num_chunked_prompts +=
           is_first_part && seq.num_computed <= seq.usage.cached_tokens ? 1 : 0;
     }
   }
   step_.num_logits_rows = std::ssize(rows_);
+}
+
+// What the step costs the tenant: tokens computed for the first time, and twice those produced.
+void EngineCore::account(Sequence& seq, std::int64_t num_tokens) {
+  const std::int64_t end = seq.num_computed + num_tokens;
+  const std::int64_t again =
+      std::clamp<std::int64_t>(seq.num_once_computed - seq.num_computed, 0, num_tokens);
+  step_.num_recompute_tokens += again;
+  seq.num_once_computed = std::max(seq.num_once_computed, end);
+  const std::int64_t prefill = std::min(end, seq.prompt_len) - seq.num_computed - again;
+  const std::int64_t produced = end == seq.num_tokens() ? 1 : 0;
+  queues_.fair().charge(seq.lane, std::max<std::int64_t>(prefill, 0) + 2 * produced);
 }
 
 void EngineCore::want_logits(Sequence& seq) {
@@ -308,70 +415,42 @@ Status EngineCore::compute(const Plan& plan) {
   take_rows(results, computed);
   finish_picks(plan);
   step_.model_time = computed - begin;
+  if (tiers_ && step_.num_prefill_tokens > 0) {
+    tiers_->observe_prefill(step_.num_prefill_tokens + step_.num_decode_rows, step_.model_time);
+  }
   step_.sample_time = parts_.clock->now() - computed;
+  step_.num_masks = sampler_.num_masks();
+  step_.mask_time = sampler_.mask_time();
   return {};
-}
-
-void EngineCore::take_rows(std::span<const Result<EmittedToken>> results, Clock::TimePoint now) {
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    Sequence& seq = *rows_[i].sequence;
-    if (seq.end.reason != FinishReason::kNone) {
-      continue;
-    }
-    if (!results[i].ok()) {
-      seq.end = {FinishReason::kAbort, -1, results[i].status()};
-    } else if (rows_[i].is_prompt) {
-      seq.prompt_logprobs.push_back(results[i].value());
-    } else {
-      take_token(seq, results[i].value(), now);
-    }
-  }
-}
-
-void EngineCore::take_token(Sequence& seq, EmittedToken token, Clock::TimePoint now) {
-  const TokenId id = token.token;
-  seq.tokens.push_back(id);
-  if (seq.counts) {
-    seq.counts->add_output(id);
-  }
-  seq.timings.last_token = now;
-  if (seq.num_output() == 1) {
-    seq.timings.first_token = now;
-  }
-  seq.usage.completion_tokens = seq.num_output();
-  ++totals_.completion_tokens;
-  seq.emitted = std::move(token);
-  const SamplingParams& params = seq.request.sampling;
-  const auto is_in = [id](const std::vector<TokenId>& ids) {
-    return std::find(ids.begin(), ids.end(), id) != ids.end();
-  };
-  if (seq.num_output() >= seq.max_output) {
-    seq.end.reason = FinishReason::kLength;
-  } else if (seq.num_output() > params.min_tokens && is_in(seq.ends)) {
-    const bool is_stop = is_in(params.stop_token_ids);
-    seq.end = {is_stop ? FinishReason::kStop : FinishReason::kEos, is_stop ? id : -1, {}};
-  }
 }
 
 void EngineCore::finish_picks(const Plan& plan) {
   for (const Pick& pick : plan.picks) {
     Sequence& seq = *queues_.find(pick.seq);
-    const bool is_prefill =
-        seq.num_output() == 0 || seq.num_step_tokens > 1 || (seq.num_output() == 1 && seq.emitted);
+    const bool is_first_output = seq.num_output() == std::ssize(seq.emitted);
+    const bool is_prefill = is_first_output || seq.num_step_tokens > 1;
     seq.num_computed += seq.num_step_tokens;
     if (seq.end.reason != FinishReason::kNone) {
       finish(seq);
       continue;
     }
     if (is_prefill) {
-      cache_->store(
-          seq.request.cache_namespace,
-          std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.num_computed)),
-          {.priority = seq.request.priority, .first_to_evict = false}, &seq.blocks);
+      store(seq, false);
     }
-    if (seq.emitted) {
+    if (!seq.emitted.empty()) {
       deliver(seq);
     }
+  }
+}
+
+// Shares the sequence's full blocks with later ones; it goes on using them.
+void EngineCore::store(Sequence& seq, bool first_to_evict) {
+  cache_->store(
+      seq.request.cache_namespace,
+      std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.num_computed)),
+      {.priority = seq.request.priority, .first_to_evict = first_to_evict}, &seq.blocks);
+  if (tiers_) {
+    tiers_->on_stored(seq);
   }
 }
 
@@ -380,14 +459,17 @@ void EngineCore::finish(Sequence& seq) {
   const bool was_computed_well =
       seq.end.status.code() != Code::kInternal && seq.end.status.code() != Code::kDeviceLost;
   if (seq.is_running && was_computed_well) {
-    cache_->store(
-        seq.request.cache_namespace,
-        std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.num_computed)),
-        {.priority = seq.request.priority, .first_to_evict = false}, &seq.blocks);
+    store(seq, false);
   }
   cache_->release(&seq.blocks);
+  if (tiers_) {
+    tiers_->forget(seq);
+  }
   if (!seq.was_started) {
     forget_unstarted(seq);
+  }
+  if (seq.end.reason != FinishReason::kAbort) {
+    planner_.observe_end(snapshot_of(seq));
   }
   ++(seq.end.reason == FinishReason::kAbort ? totals_.num_aborted : totals_.num_finished);
   const std::unique_ptr<Sequence> last = queues_.remove(seq);
@@ -397,9 +479,8 @@ void EngineCore::finish(Sequence& seq) {
 void EngineCore::deliver(Sequence& seq) {
   StreamEvent event;
   event.seq = seq.id;
-  if (seq.emitted) {
-    event.tokens.push_back(std::move(*seq.emitted));
-    seq.emitted.reset();
+  if (!seq.emitted.empty()) {
+    event.tokens = std::exchange(seq.emitted, {});
     event.prompt_logprobs = std::exchange(seq.prompt_logprobs, {});
   }
   event.finish = seq.end.reason;
@@ -429,14 +510,30 @@ void EngineCore::observe(const Plan& plan) {
   totals_.plan_time += step_.plan_time;
   totals_.model_time += step_.model_time;
   totals_.sample_time += step_.sample_time;
+  totals_.num_masks += step_.num_masks;
+  totals_.mask_time += step_.mask_time;
+  totals_.planner_time += step_.planner_time;
+  totals_.recompute_tokens += step_.num_recompute_tokens;
+  totals_.num_displaced += step_.num_displaced;
+  totals_.num_passing += step_.num_passing;
+  totals_.prefill_allowance = plan.prefill_allowance;
   StepOutcome outcome;
   outcome.num_running = std::ssize(queues_.running());
-  outcome.num_preempted = std::ssize(plan.preempts);
+  outcome.num_preempted = std::ssize(plan.preempts) - plan.num_displaced;
+  outcome.shape = {step_.num_decode_rows, step_.num_cached_tokens, step_.num_prefill_tokens};
+  outcome.time = step_.plan_time + step_.model_time + step_.sample_time;
   for (const Sequence* seq : queues_.running()) {
     outcome.sum_output += seq->num_output();
     outcome.sum_max_output += seq->max_output;
   }
   planner_.observe(outcome);
+  if (has_queue_) {
+    forecast_.observe(outcome.time, step_.num_started_tokens);
+    queue_.tokens_per_second.store(forecast_.tokens_per_second().value_or(0),
+                                   std::memory_order_relaxed);
+  }
+  const bool stalls = step_.num_decode_rows == 0 && !plan.picks.empty();
+  num_stalled_steps_ = stalls ? num_stalled_steps_ + 1 : 0;
   if (parts_.observer != nullptr) {
     parts_.observer->on_step(step_);
   }
@@ -451,6 +548,13 @@ EngineStats EngineCore::stats() const {
   stats.num_free_blocks = cache_->pool().num_free();
   stats.num_cached_blocks = cache_->tree().num_blocks();
   stats.num_evictable_blocks = cache_->tree().num_evictable_blocks();
+  const double rate = queue_.tokens_per_second.load(std::memory_order_relaxed);
+  if (rate > 0) {
+    stats.predicted_ttft = queue_time(queue_.num_tokens.load(std::memory_order_relaxed), rate);
+  }
+  if (tiers_) {
+    stats.tiers = tiers_->stats();
+  }
   return stats;
 }
 
@@ -465,6 +569,9 @@ Status EngineCore::check_invariants() const {
     }
   });
   PLUMB_RETURN_IF_ERROR(lengths);
+  if (tiers_) {
+    PLUMB_RETURN_IF_ERROR(tiers_->check_invariants());
+  }
   return cache_->check_invariants(blocks);
 }
 

@@ -3,10 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "base/file_store.h"
 #include "engine/engine_options.h"
 #include "engine/engine_stats.h"
 #include "engine/kv_cache.h"
@@ -15,9 +18,13 @@
 #include "engine/sequence_queues.h"
 #include "engine/step_batch.h"
 #include "engine/step_sampler.h"
+#include "engine/tiered_cache.h"
+#include "engine/waiting_window.h"
+#include "kvcache/kv_event_log.h"
 #include "model/model.h"
 #include "ops/backend.h"
 #include "scheduler/planner.h"
+#include "scheduler/queue_forecast.h"
 
 namespace plumb {
 
@@ -32,12 +39,16 @@ struct EngineParts {
   const Clock* clock = nullptr;
   EngineObserver* observer = nullptr;  ///< may be null
   std::vector<TokenId> end_tokens;     ///< end-of-generation tokens of model and tokenizer
+  /// Of the weights and of what computes with them: what the disk cache is valid for.
+  std::string model_id;
+  FileStore* files = &system_files();  ///< of the disk cache
 };
 
 /// Accepted requests that were never in a step: what the queue limits count. Thread: any.
 struct QueueGauge {
   std::atomic<std::int64_t> num_requests{0};
   std::atomic<std::int64_t> num_tokens{0};
+  std::atomic<double> tokens_per_second{0};  ///< at which the queue gets shorter; 0 = not known
 };
 
 /// The step loop without its thread: plan, apply, compute, choose, tell.
@@ -64,8 +75,32 @@ class EngineCore {
   /// Ends a sequence with that status; an unknown one is ignored.
   void abort(SeqId id, const Status& status);
   void abort_all(const Status& status);
+  /// A sequence was accepted into a full queue: ends the last in the queue's order of those that
+  /// were never in a step, be it this one, with kResourceExhausted.
+  void displace_from_queue(SeqId newcomer);
 
-  bool has_work() const { return !queues_.empty(); }
+  bool has_work() const { return !queues_.empty() || (tiers_ && tiers_->has_work()); }
+
+  /// Starts what the tiers do by themselves; `wake` is called from there when a step has something
+  /// to take.
+  void start_tiers(std::function<void()> wake);
+
+  /// The last step could only wait for blocks of the disk: another one is useless until `wake`, a
+  /// message, or a deadline.
+  bool waits_for_tiers() const { return waits_for_tiers_; }
+
+  /// Copies to the tiers what is still to be copied, waits until it is on the disk, and ends the
+  /// disk's thread. No step may come any more.
+  void finish_tiers();
+
+  /// Forgets all cached prefixes. Requires no work.
+  void flush_cache();
+
+  /// Shows what happened to the prefix cache since the last call to the readers of kv_events().
+  void publish_events();
+
+  /// Null unless the options say so. Thread: any.
+  const KvEventLog* kv_events() const { return events_.get(); }
 
   /// Runs one step; the sinks hear of it before it returns. Errors kDeviceLost: all sequences have
   /// ended with it, and nothing may be computed any more.
@@ -98,18 +133,25 @@ class EngineCore {
                                const OpTable& meta_ops,
                                std::optional<std::int64_t> free_host_bytes);
 
+  Status create_tiers();
+  Status advance_tiers();
+  void store(Sequence& seq, bool first_to_evict);
   PlannerState snapshot(Clock::TimePoint now);
-  SeqSnapshot snapshot_of(const Sequence& seq, bool is_cache_short) const;
-  void snapshot_waiting(std::int64_t num_free_rows);
-  std::int64_t shared_with_leaders(const Sequence& seq) const;
-  void apply(const Plan& plan, Clock::TimePoint now);
+  void snapshot_running(bool needs_reclaimable);
+  bool may_start() const;
+  Status apply(const Plan& plan, Clock::TimePoint now);
   void preempt(Sequence& seq);
   void start(Sequence& seq, Clock::TimePoint now);
+  void copy_tail(Sequence& seq);
+  PrefixTail find_tail(const Sequence& seq, std::span<const TokenId> next) const;
   void build_batch(const Plan& plan);
+  void account(Sequence& seq, std::int64_t num_tokens);
   void want_logits(Sequence& seq);
   Status compute(const Plan& plan);
   void take_rows(std::span<const Result<EmittedToken>> results, Clock::TimePoint now);
   void take_token(Sequence& seq, EmittedToken token, Clock::TimePoint now);
+  void append_token(Sequence& seq, EmittedToken token, Clock::TimePoint now);
+  void follow_grammar(Sequence& seq, TokenId token);
   void finish_picks(const Plan& plan);
   void finish(Sequence& seq);
   void deliver(Sequence& seq);
@@ -123,19 +165,26 @@ class EngineCore {
   QueueGauge queue_;
   std::unique_ptr<Stream> stream_;
   Workspace workspace_;
-  std::unique_ptr<KvCache> cache_;  // outlives the sequences, which hold leases of it
+  std::unique_ptr<KvCache> cache_;      // outlives the sequences, which hold leases of it
+  std::unique_ptr<TieredCache> tiers_;  // null without tiers
+  std::unique_ptr<KvEventLog> events_;
   StepBatch batch_;
   StepSampler sampler_;
   Planner planner_;
   SequenceQueues queues_;
+  WaitingWindow window_;
+  QueueForecast forecast_;
 
   std::vector<SeqSnapshot> running_snapshots_;
-  std::vector<SeqSnapshot> waiting_snapshots_;
-  std::vector<Sequence*> waiting_window_;
-  std::vector<const Sequence*> leaders_;  ///< whose prompts are being computed, or will be first
   std::vector<SeqDeadline> passed_;
   std::vector<LogitsRow> rows_;
   std::int64_t hold_blocks_ = 0;
+  std::int64_t num_stalled_steps_ = 0;            ///< the last, as many as had no decode row
+  bool has_queue_ = false;                        ///< somebody waited when the step began
+  std::vector<Sequence*> tier_window_;            ///< the first of the queue, for the tiers
+  std::function<bool(const Sequence&)> is_held_;  ///< it waits for the disk; empty without tiers
+  std::int64_t num_held_ = 0;                     ///< waiting sequences that wait for the disk too
+  bool waits_for_tiers_ = false;
   EngineStats totals_;
   StepStats step_;
 };

@@ -94,16 +94,44 @@ TEST(EngineCreate, without_a_size_the_cache_takes_free_memory_up_to_what_is_usef
 TEST(EngineOptions, every_field_keeps_its_value_through_json) {
   EngineOptions options;
   options.evict_policy = EvictStrategy::kSlru;
-  options.schedule_policy = ScheduleOrder::kPriority;
   options.chunk_tokens = 777;
   options.timeout = std::chrono::milliseconds(1500);
   const JsonObject object = options_to_json(bind_options(options));
   EngineOptions copy;
   EXPECT_TRUE(set_from_json(bind_options(copy), object).empty());
   EXPECT_EQ(copy.evict_policy, EvictStrategy::kSlru);
-  EXPECT_EQ(copy.schedule_policy, ScheduleOrder::kPriority);
   EXPECT_EQ(copy.chunk_tokens, 777);
   EXPECT_EQ(copy.timeout, std::chrono::milliseconds(1500));
+}
+
+TEST(SchedulerOptions, every_field_keeps_its_value_through_json) {
+  SchedulerOptions options;
+  options.schedule_policy = ScheduleOrder::kDfsWeight;
+  options.priority_order = PriorityOrder::kLowFirst;
+  options.mixing = Mixing::kPrefillFirst;
+  options.kv_admission = AdmissionKind::kRatio;
+  options.tenant_weights = {"a=2"};
+  options.itl_target = std::chrono::milliseconds(80);
+  const JsonObject object = options_to_json(bind_options(options));
+  SchedulerOptions copy;
+  EXPECT_TRUE(set_from_json(bind_options(copy), object).empty());
+  EXPECT_EQ(options_to_json(bind_options(copy)).size(), object.size());
+  EXPECT_EQ(copy.schedule_policy, ScheduleOrder::kDfsWeight);
+  EXPECT_EQ(copy.priority_order, PriorityOrder::kLowFirst);
+  EXPECT_EQ(copy.mixing, Mixing::kPrefillFirst);
+  EXPECT_EQ(copy.kv_admission, AdmissionKind::kRatio);
+  EXPECT_EQ(copy.tenant_weights, std::vector<std::string>{"a=2"});
+  EXPECT_EQ(copy.itl_target, std::chrono::milliseconds(80));
+}
+
+TEST(SchedulerOptions, weights_that_are_none_are_refused_at_the_start) {
+  ScriptedBackend backend;
+  FakeClock clock;
+  EngineOptions options = EngineScene::small_options();
+  options.scheduler.tenant_weights = {"team=0"};
+  const Status status = Engine::create(options, parts_on(backend, clock)).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find("team=0"), std::string::npos);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "kernels/meta/meta_backend.h"
 #include "kernels/ref/ref_backend.h"
 #include "model/families.h"
+#include "support/mem_files.h"
 
 namespace plumb {
 namespace {
@@ -51,6 +52,8 @@ class RealModel {
     parts.ops = backend_->ops();
     parts.meta_ops = &meta_->ops();
     parts.clock = &clock_;
+    parts.model_id = path_.string();
+    parts.files = &files_;
     Result<std::unique_ptr<Engine>> engine = Engine::create(options, std::move(parts));
     EXPECT_TRUE(engine.ok()) << engine.status().message();
     return std::move(engine).value();
@@ -59,6 +62,7 @@ class RealModel {
  private:
   std::filesystem::path path_;
   FakeClock clock_;
+  MemFiles files_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<MetaBackend> meta_ = make_meta_backend();
   std::vector<std::unique_ptr<Checkpoint>> checkpoints_;  // mapped weights live in them
@@ -132,6 +136,37 @@ TEST_P(EngineOnModel, says_the_same_alone_batched_chunked_warm_and_after_preempt
   EXPECT_GT(sum.num_preemptions, 0);
   EXPECT_GT(sum.num_prefix_hits, 10);
   EXPECT_GT(sum.num_mixed_steps, 50);
+}
+
+// A prefix computed in one life and restored from the disk in the next gives the same bits.
+TEST_P(EngineOnModel, says_the_same_with_a_prefix_that_was_restored_from_the_disk) {
+  RealModel model(GetParam());
+  EngineOptions options;
+  options.kv_cache_bytes = 8 << 20;
+  options.tiers.host_bytes = 8 << 20;
+  options.tiers.disk_folder = "cache";
+  options.tiers.write_policy = TierWritePolicy::kThrough;
+  options.tiers.prefetch_policy = PrefetchPolicy::kWait;
+  Tokens prompt;
+  for (int i = 0; i < 200; ++i) {
+    prompt.push_back(static_cast<TokenId>(4 + i * 37 % 256));
+  }
+  Request request = EngineScene::greedy(prompt, 12);
+  request.sampling.logprobs = true;
+  RecordingSink computed;
+  RecordingSink restored;
+  for (RecordingSink* sink : {&computed, &restored}) {
+    const auto engine = model.new_engine(options, 16);
+    ASSERT_TRUE(engine->submit(request, *sink).ok());
+    while (engine->step()) {
+    }
+  }
+  EXPECT_EQ(computed.last.usage.cached_tokens, 0);
+  EXPECT_EQ(restored.last.usage.cached_tokens, 192);
+  EXPECT_EQ(restored.tokens, computed.tokens);
+  for (std::size_t i = 0; i < computed.emitted.size(); ++i) {
+    EXPECT_EQ(restored.emitted[i].logprob, computed.emitted[i].logprob);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiny, EngineOnModel,

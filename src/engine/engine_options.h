@@ -7,8 +7,9 @@
 #include <tuple>
 
 #include "base/option_field.h"
+#include "engine/tier_options.h"
 #include "kvcache/evict_policy.h"
-#include "scheduler/schedule_policy.h"
+#include "scheduler/scheduler_options.h"
 
 namespace plumb {
 
@@ -28,8 +29,11 @@ struct EngineOptions {
   std::chrono::milliseconds queue_timeout{0};
   bool prefix_cache = true;
   EvictStrategy evict_policy = EvictStrategy::kLru;
-  ScheduleOrder schedule_policy = ScheduleOrder::kFcfs;
+  bool kv_events = false;
   double kv_conservativeness = 1.0;
+  bool jump_forward = true;
+  SchedulerOptions scheduler;  ///< bound by itself
+  TierOptions tiers;           ///< bound by itself
 
   static constexpr auto fields() {
     using S = EngineOptions;
@@ -67,13 +71,14 @@ struct EngineOptions {
                                 Choice<EvictStrategy>{"filo", EvictStrategy::kFilo},
                                 Choice<EvictStrategy>{"priority", EvictStrategy::kPriority},
                                 Choice<EvictStrategy>{"slru", EvictStrategy::kSlru}}),
-        choice_field(&S::schedule_policy, "schedule-policy", "order of the queue",
-                     std::array{Choice<ScheduleOrder>{"fcfs", ScheduleOrder::kFcfs},
-                                Choice<ScheduleOrder>{"priority", ScheduleOrder::kPriority}}),
+        field(&S::kv_events, "kv-events",
+              "keep the last events of the prefix cache for readers of /kv_events"),
         field(&S::kv_conservativeness, "kv-conservativeness",
               "how much room the cache keeps for answers to come; less admits more and preempts "
               "more",
-              0.0, 4.0)};
+              0.0, 4.0),
+        field(&S::jump_forward, "jump-forward",
+              "append the tokens that a grammar dictates without computing a choice for each")};
   }
 };
 

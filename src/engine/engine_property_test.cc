@@ -2,11 +2,35 @@
 #include <random>
 
 #include "engine/engine_test_scene.h"
+#include "grammar/cfg.h"
+#include "grammar/compiled_grammar.h"
 
 namespace plumb {
 namespace {
 
 using Tokens = std::vector<TokenId>;
+
+// text = "a" text "b" | text text | "c", over tokens of one to three of these letters.
+std::shared_ptr<const CompiledGrammar> nested_grammar() {
+  std::vector<std::string> tokens{""};
+  for (std::size_t i = 0; tokens.size() < 40; ++i) {
+    for (const char letter : {'a', 'b', 'c'}) {
+      tokens.push_back(tokens[i] + letter);
+    }
+  }
+  tokens.resize(50);
+  Cfg cfg;
+  const SymbolId text = cfg.nonterminal("text");
+  cfg.add_rule(text, {cfg.terminal("a"), text, cfg.terminal("b")});
+  cfg.add_rule(text, {text, text});
+  cfg.add_rule(text, {cfg.terminal("c")});
+  cfg.set_start(text);
+  CompileBudget budget;
+  return CompiledGrammar::compile(std::move(cfg),
+                                  std::make_shared<GrammarVocab>(std::move(tokens), Tokens{0}), {},
+                                  &budget)
+      .value();
+}
 
 // One request of a schedule and what became of it.
 struct Case {
@@ -29,8 +53,19 @@ class Schedule {
     options_.max_partial_prefills = 1 + below(3);
     options_.min_context = 1;
     options_.prefix_cache = below(5) != 0;
+    options_.kv_events = below(2) == 0;
     options_.evict_policy = static_cast<EvictStrategy>(below(kNumEvictStrategies));
-    options_.schedule_policy = below(2) == 0 ? ScheduleOrder::kFcfs : ScheduleOrder::kPriority;
+    SchedulerOptions& scheduler = options_.scheduler;
+    scheduler.schedule_policy = static_cast<ScheduleOrder>(below(kNumScheduleOrders));
+    scheduler.priority_order = below(2) == 0 ? PriorityOrder::kHighFirst : PriorityOrder::kLowFirst;
+    scheduler.priority_preemption_threshold = below(2);
+    scheduler.priority_aging = std::chrono::milliseconds(below(2) * 20);
+    scheduler.tenant_fairness = below(2) == 0;
+    scheduler.tenant_weights = {"a=2"};
+    scheduler.mixing = static_cast<Mixing>(below(3));
+    scheduler.itl_target = std::chrono::milliseconds(1 + below(30));
+    scheduler.kv_admission = below(3) == 0 ? AdmissionKind::kRatio : AdmissionKind::kSimulation;
+    scheduler.skip_ahead = below(2) * 8;
     options_.kv_conservativeness = below(4) == 0 ? 0.3 : 0.0;
     options_.max_queued_requests = 1000;
     const std::int64_t num_tokens = 40 + below(60);
@@ -56,6 +91,7 @@ class Schedule {
           scene.engine->abort(c.id);
         }
       }
+      scene.clock.advance(std::chrono::milliseconds(below(5)));
       const bool had_work = scene.engine->step();
       ASSERT_EQ(scene.engine->check_invariants().message(), "");
       if (!had_work && step > kLastArrival) {
@@ -100,16 +136,38 @@ class Schedule {
     c.request = EngineScene::greedy(std::move(prompt), 1 + below(25));
     c.request.priority = below(3);
     c.request.cache_namespace = below(6) == 0 ? "other" : "";
+    c.request.tenant = below(2) == 0 ? "a" : "b";
+    c.request.routing_key = below(2) == 0 ? "x" : "y";
     SamplingParams& sampling = c.request.sampling;
     if (below(3) == 0) {
       sampling.temperature = 1;
       sampling.seed = random_();
       sampling.top_k = below(2) * 10;
       sampling.frequency_penalty = static_cast<double>(below(2));
+      sampling.top_p = below(2) == 0 ? 1.0 : 0.9;
+      sampling.joint_top_k_top_p = below(2) == 0;
     }
+    if (below(4) == 0) {
+      sampling.bad_words = {{1}, random_tokens(2), random_tokens(3)};
+    }
+    if (below(4) == 0) {
+      sampling.processors.push_back({"ngram_ban", {{"ngram_size", 1 + below(2)}}});
+    }
+    if (below(4) == 0) {
+      sampling.processors.push_back(
+          {"thinking_budget", {{"budget", below(9)}, {"end_token_id", 7}}});
+    }
+    if (below(2) == 0) {
+      sampling.logprobs_mode = LogprobsMode::kProcessed;
+    }
+    sampling.min_tokens = below(3) == 0 ? 1 + below(c.request.sampling.max_tokens) : 0;
     sampling.ignore_eos = below(2) == 0;
     sampling.prompt_logprobs = below(8) == 0;
     sampling.logprobs = below(4) == 0;
+    if (below(4) == 0) {
+      static const std::shared_ptr<const CompiledGrammar> kGrammar = nested_grammar();
+      c.request.grammar = kGrammar;
+    }
     c.arrival = static_cast<int>(below(kLastArrival));
     c.abort_at = below(6) == 0 ? c.arrival + static_cast<int>(below(30)) : -1;
     c.sink = std::make_unique<RecordingSink>();
@@ -129,15 +187,17 @@ class Schedule {
     scene.submit(c.request, alone);
     scene.run();
     ASSERT_TRUE(c.sink->has_ended());
-    const bool was_aborted = c.sink->finish == FinishReason::kAbort;
+    // A request may forbid itself every token; then it fails alone as well.
+    const bool was_aborted =
+        c.sink->finish == FinishReason::kAbort && c.sink->last.status == Code::kCancelled;
     if (was_aborted) {
-      EXPECT_EQ(c.sink->last.status, Code::kCancelled);
       ++num_aborted;
       ASSERT_LE(c.sink->tokens.size(), alone.tokens.size());
       alone.tokens.resize(c.sink->tokens.size());
       alone.emitted.resize(c.sink->tokens.size());
     } else {
       EXPECT_EQ(c.sink->finish, alone.finish);
+      EXPECT_EQ(c.sink->last.status, alone.last.status);
     }
     EXPECT_EQ(c.sink->tokens, alone.tokens);
     for (std::size_t i = 0; i < alone.emitted.size(); ++i) {
@@ -168,7 +228,10 @@ TEST(EngineProperty, every_answer_is_the_one_given_alone_with_a_cold_cache) {
     Schedule schedule(seed);
     schedule.run();
     sum.num_preemptions += schedule.stats.num_preemptions;
+    sum.num_displaced += schedule.stats.num_displaced;
+    sum.num_passing += schedule.stats.num_passing;
     sum.num_prefix_hits += schedule.stats.num_prefix_hits;
+    sum.num_tail_copies += schedule.stats.num_tail_copies;
     sum.num_mixed_steps += schedule.stats.num_mixed_steps;
     sum.num_chunked_prompts += schedule.stats.num_chunked_prompts;
     sum.num_evicted_blocks += schedule.stats.num_evicted_blocks;
@@ -179,7 +242,10 @@ TEST(EngineProperty, every_answer_is_the_one_given_alone_with_a_cold_cache) {
   RecordProperty("prefix_hits", static_cast<int>(sum.num_prefix_hits));
   RecordProperty("mixed_steps", static_cast<int>(sum.num_mixed_steps));
   EXPECT_GT(sum.num_preemptions, 300);
+  EXPECT_GT(sum.num_displaced, 50);
+  EXPECT_GT(sum.num_passing, 10);
   EXPECT_GT(sum.num_prefix_hits, 500);
+  EXPECT_GT(sum.num_tail_copies, 300);
   EXPECT_GT(sum.num_mixed_steps, 1000);
   EXPECT_GT(sum.num_chunked_prompts, 300);
   EXPECT_GT(sum.num_evicted_blocks, 1000);

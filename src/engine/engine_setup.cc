@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "base/options.h"
@@ -28,7 +29,23 @@ StepLimits step_limits(const EngineOptions& options, std::int64_t block_size) {
   limits.max_num_partials = options.max_partial_prefills;
   limits.max_logits_tokens = kMaxLogitsTokens;
   limits.block_size = block_size;
+  const SchedulerOptions& scheduler = options.scheduler;
+  limits.mixing = scheduler.mixing;
+  limits.step_target = scheduler.itl_target;
+  const bool displaces = uses_priority(scheduler.schedule_policy) && scheduler.priority_preemption;
+  limits.displace_threshold = displaces ? scheduler.priority_preemption_threshold : -1;
+  limits.skip_ahead = scheduler.skip_ahead;
+  limits.simulates_completion = scheduler.kv_admission == AdmissionKind::kSimulation;
+  const double spare = static_cast<double>(block_size) * std::min(options.kv_conservativeness, 1.0);
+  limits.completion_spare = std::max<std::int64_t>(std::llround(spare), 1);
   return limits;
+}
+
+std::unique_ptr<AdmissionPolicy> make_admission(const EngineOptions& options) {
+  if (options.scheduler.kv_admission == AdmissionKind::kRatio) {
+    return std::make_unique<RatioAdmission>(options.kv_conservativeness);
+  }
+  return std::make_unique<LearnedAdmission>(options.kv_conservativeness);
 }
 
 Status missing(const OpTable& ops, std::vector<std::string_view> needed) {
@@ -58,6 +75,10 @@ Status EngineCore::check_parts(const EngineOptions& options, const EngineParts& 
               "an engine without model, back end or clock");
   EngineOptions copy = options;
   PLUMB_RETURN_IF_ERROR(join_violations(validate_options(bind_options(copy))));
+  PLUMB_RETURN_IF_ERROR(join_violations(validate_options(bind_options(copy.scheduler))));
+  PLUMB_RETURN_IF_ERROR(validate(options.scheduler));
+  PLUMB_RETURN_IF_ERROR(join_violations(validate_options(bind_options(copy.tiers))));
+  PLUMB_RETURN_IF_ERROR(TieredCache::check(options));
   const ModelFacts& facts = parts.model->facts();
   for (const TokenId token : parts.end_tokens) {
     if (token < 0 || token >= facts.vocab_size) {
@@ -103,7 +124,7 @@ Result<EngineCore::Sizes> EngineCore::measure(const EngineOptions& options, cons
   needs.block_size = layout.block_size;
   needs.max_useful_tokens = options.max_num_seqs * sizes.max_context_len;
   needs.kv_cache_bytes = options.kv_cache_bytes;
-  needs.reserve_bytes = options.memory_reserve_bytes;
+  needs.reserve_bytes = options.memory_reserve_bytes + TieredCache::host_bytes(options);
   needs.min_context = std::min(options.min_context, sizes.max_context_len);
   PLUMB_ASSIGN(sizes.memory, plan_memory(needs));
   return sizes;
@@ -133,11 +154,14 @@ Result<std::unique_ptr<EngineCore>> EngineCore::create(const EngineOptions& opti
                KvCache::create(layout,
                                {.num_blocks = sizes.memory.num_blocks,
                                 .prefix_cache = options.prefix_cache,
-                                .evict_policy = options.evict_policy},
+                                .evict_policy = options.evict_policy,
+                                .record_events = options.kv_events},
                                allocator));
   PLUMB_ASSIGN(StepBatch batch, StepBatch::create(sizes.step, layout.block_size, device));
-  return std::unique_ptr<EngineCore>(new EngineCore(
+  std::unique_ptr<EngineCore> core(new EngineCore(
       options, std::move(parts), sizes, std::move(cache), std::move(workspace), std::move(batch)));
+  PLUMB_RETURN_IF_ERROR(core->create_tiers());
+  return core;
 }
 
 EngineCore::EngineCore(const EngineOptions& options, EngineParts parts, const Sizes& sizes,
@@ -151,10 +175,21 @@ EngineCore::EngineCore(const EngineOptions& options, EngineParts parts, const Si
       workspace_(std::move(workspace)),
       cache_(std::move(cache)),
       batch_(std::move(batch)),
-      sampler_(parts_.model->facts().vocab_size, sizes.step.num_logits, device_of(parts_)),
-      planner_(sizes.limits, make_schedule_policy(options.schedule_policy), make_least_recompute(),
-               std::make_unique<RatioAdmission>(options.kv_conservativeness)) {
+      sampler_(parts_.model->facts().vocab_size, sizes.step.num_logits, device_of(parts_),
+               *parts_.clock),
+      planner_(
+          sizes.limits,
+          make_schedule_policy(options.scheduler.schedule_policy, options.scheduler.priority_aging),
+          make_least_recompute(), make_admission(options)),
+      queues_(parse_tenant_weights(options.scheduler.tenant_weights).value()),
+      window_(planner_, *cache_, queues_) {
   const auto num_seqs = static_cast<std::size_t>(options.max_num_seqs);
+  if (options.kv_events) {
+    // Numbers go on rising over restarts, so that a reader that comes back is told of the gap.
+    const auto now = parts_.clock->wall_now().time_since_epoch();
+    events_ = std::make_unique<KvEventLog>(
+        KvEventLog::Limits{}, std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+  }
   running_snapshots_.reserve(num_seqs);
   rows_.reserve(static_cast<std::size_t>(sizes.step.num_logits));
 }

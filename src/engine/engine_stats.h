@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "kvcache/kv_tier.h"
 #include "request/request.h"
 
 namespace plumb {
@@ -29,9 +30,29 @@ struct StepStats {
   std::int64_t num_preempted = 0;
   std::int64_t num_admitted = 0;
   std::int64_t num_evicted_blocks = 0;
-  std::chrono::nanoseconds plan_time{};    ///< deciding and arranging blocks and inputs
-  std::chrono::nanoseconds model_time{};   ///< forward code
-  std::chrono::nanoseconds sample_time{};  ///< choosing tokens, events, storing prefixes
+  std::int64_t num_masks = 0;               ///< of grammars
+  std::chrono::nanoseconds mask_time{};     ///< a part of sample_time
+  std::int64_t num_displaced = 0;           ///< of the preempted, those that made room for others
+  std::int64_t num_passing = 0;             ///< of the admitted, those that passed the first
+  std::int64_t num_cached_tokens = 0;       ///< that the decode rows attend to
+  std::int64_t num_recompute_tokens = 0;    ///< of the prefill tokens, those computed before
+  std::int64_t num_started_tokens = 0;      ///< of the prompts that began
+  std::chrono::nanoseconds planner_time{};  ///< deciding alone
+  std::chrono::nanoseconds plan_time{};     ///< deciding and arranging blocks and inputs
+  std::chrono::nanoseconds model_time{};    ///< forward code
+  std::chrono::nanoseconds sample_time{};   ///< choosing tokens, events, storing prefixes
+};
+
+/// The tiers behind the device's cache.
+struct KvTierStats {
+  bool is_on = false;
+  bool has_disk = false;
+  TierStats host;
+  TierStats disk;
+  std::int64_t host_hit_tokens = 0;      ///< brought to the device, from memory
+  std::int64_t disk_hit_tokens = 0;      ///< the same, from the disk to memory before
+  std::int64_t num_loads = 0;            ///< prefixes brought to the device
+  std::chrono::nanoseconds load_time{};  ///< from memory to the device
 };
 
 /// What the engine holds now and has done so far.
@@ -52,16 +73,32 @@ struct EngineStats {
   std::int64_t num_finished = 0;  ///< by eos, stop token or length
   std::int64_t num_aborted = 0;
   std::int64_t num_preemptions = 0;
-  std::int64_t num_prefix_hits = 0;      ///< sequences that began with cached tokens
+  std::int64_t num_prefix_queries = 0;   ///< sequences that were started, first starts only
+  std::int64_t num_prefix_hits = 0;      ///< of these, with cached tokens
+  std::int64_t num_tail_copies = 0;      ///< partial blocks copied instead of computed
   std::int64_t num_chunked_prompts = 0;  ///< prefills cut into several steps
   std::int64_t num_evicted_blocks = 0;
   std::int64_t prompt_tokens = 0;      ///< of sequences that were started
   std::int64_t cached_tokens = 0;      ///< of these, found in the prefix cache at first start
   std::int64_t prefill_tokens = 0;     ///< computed, again after preemption included
   std::int64_t completion_tokens = 0;  ///< produced
+  std::int64_t num_forced_tokens = 0;  ///< of these, dictated by a grammar without a choice
+  std::int64_t num_masks = 0;          ///< of grammars, one for each choice under one
+  std::chrono::nanoseconds mask_time{};
+  std::int64_t recompute_tokens = 0;  ///< of the prefill tokens, those computed before
+  std::int64_t num_displaced = 0;     ///< of the preemptions, those for more important requests
+  std::int64_t num_passing = 0;       ///< started while an earlier one had no room
+  std::int64_t num_displaced_waiting = 0;      ///< refused or ended in a full queue, by importance
+  std::int64_t num_refused_requests = 0;       ///< refused: too many requests wait
+  std::int64_t num_refused_tokens = 0;         ///< refused: too many tokens wait
+  std::int64_t num_refused_ttft = 0;           ///< refused: the queue would take too long
+  std::int64_t prefill_allowance = 0;          ///< of the last step: tokens that its time left
+  std::chrono::milliseconds predicted_ttft{};  ///< for one that comes now; 0 = not known
+  std::chrono::nanoseconds planner_time{};     ///< of plan_time, deciding alone
   std::chrono::nanoseconds plan_time{};
   std::chrono::nanoseconds model_time{};
   std::chrono::nanoseconds sample_time{};
+  KvTierStats tiers;
 
   std::int64_t num_used_blocks() const {
     return num_blocks - num_free_blocks - num_evictable_blocks;

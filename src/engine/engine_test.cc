@@ -67,7 +67,7 @@ TEST(Engine, a_cached_prefix_is_reused_and_counted) {
   scene.submit(EngineScene::greedy(prompt, 6), warm);
   scene.run();
   EXPECT_EQ(warm.tokens, cold.tokens);
-  EXPECT_EQ(warm.last.usage.cached_tokens, 40);
+  EXPECT_EQ(warm.last.usage.cached_tokens, 41);  // ten blocks and a token of the next one
   // The answer is cached too: a conversation goes on from it.
   Tokens longer = prompt;
   longer.insert(longer.end(), cold.tokens.begin(), cold.tokens.end());
@@ -91,9 +91,10 @@ TEST(Engine, samples_of_one_prompt_compute_it_once) {
     scene.submit(std::move(request), sinks[i]);
   }
   scene.run();
-  EXPECT_EQ(scene.engine->stats().prefill_tokens, 42 + 3 * 2);
+  EXPECT_EQ(scene.engine->stats().prefill_tokens, 42 + 3 * 1);
+  EXPECT_EQ(scene.engine->stats().num_tail_copies, 3);
   for (std::size_t i = 1; i < sinks.size(); ++i) {
-    EXPECT_EQ(sinks[i].last.usage.cached_tokens, 40);
+    EXPECT_EQ(sinks[i].last.usage.cached_tokens, 41);
   }
 }
 
@@ -105,7 +106,7 @@ TEST(Engine, a_prompt_that_is_cached_whole_still_computes_its_last_token) {
     scene.submit(EngineScene::greedy(prompt, 2), sink);
     scene.run();
     EXPECT_EQ(sink.tokens, EngineScene::truth(prompt, 2));
-    EXPECT_EQ(sink.last.usage.cached_tokens, i == 0 ? 0 : 12);
+    EXPECT_EQ(sink.last.usage.cached_tokens, i == 0 ? 0 : 15);
   }
 }
 
@@ -344,7 +345,7 @@ TEST(Engine, queued_prompt_tokens_are_limited_too) {
 TEST(Engine, priority_decides_who_starts_first) {
   EngineOptions options = EngineScene::small_options();
   options.max_num_seqs = 1;
-  options.schedule_policy = ScheduleOrder::kPriority;
+  options.scheduler.schedule_policy = ScheduleOrder::kPriority;
   EngineScene scene(options);
   RecordingSink low;
   RecordingSink high;
@@ -441,6 +442,7 @@ TEST(Engine, log_probabilities_come_with_tokens_and_prompt) {
   request.sampling.logprobs = true;
   request.sampling.top_logprobs = 3;
   request.sampling.prompt_logprobs = true;
+  request.sampling.prompt_top_logprobs = 3;
   for (int round = 0; round < 2; ++round) {  // cold, and with the prompt in the cache
     RecordingSink sink;
     scene.submit(request, sink);
@@ -450,6 +452,8 @@ TEST(Engine, log_probabilities_come_with_tokens_and_prompt) {
     for (std::size_t i = 1; i < prompt.size(); ++i) {
       EXPECT_EQ(sink.prompt_logprobs[i].token, prompt[i]);
       EXPECT_EQ(sink.prompt_logprobs[i].top_logprobs.size(), 3U);
+      EXPECT_EQ(sink.prompt_logprobs[i].rank == 1,
+                sink.prompt_logprobs[i].top_logprobs[0].token == prompt[i]);
       EXPECT_NEAR(sink.prompt_logprobs[i].logprob, expected(std::span(prompt).first(i), prompt[i]),
                   1e-5);
     }

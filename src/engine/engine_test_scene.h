@@ -44,8 +44,11 @@ class RecordingSink final : public EventSink {
 /// An engine on a scripted model and a clock that the test moves.
 struct EngineScene {
   explicit EngineScene(const EngineOptions& engine_options = small_options(),
-                       const ScriptedModel::Options& model_options = {}) {
+                       const ScriptedModel::Options& model_options = {}, FileStore* files = nullptr,
+                       const std::string& model_id = "scripted") {
     EngineParts parts;
+    parts.model_id = model_id;
+    parts.files = files != nullptr ? files : &system_files();
     parts.model = std::make_unique<ScriptedModel>(model_options);
     parts.backend = &backend;
     parts.ops = backend.ops();

@@ -22,7 +22,7 @@ KvCache::KvCache(std::int64_t block_size, const Options& options)
     : block_size_(block_size),
       prefix_cache_(options.prefix_cache),
       pool_(options.num_blocks),
-      tree_(block_size, options.evict_policy) {}
+      tree_(block_size, options.evict_policy, options.record_events ? &recorder_ : nullptr) {}
 
 Result<std::unique_ptr<KvCache>> KvCache::create(const KvLayout& layout, const Options& options,
                                                  Allocator& allocator) {
@@ -49,12 +49,28 @@ PrefixPeek KvCache::peek(std::string_view cache_namespace, std::span<const Token
 }
 
 std::int64_t KvCache::attach(std::string_view cache_namespace, std::span<const TokenId> tokens,
-                             SeqBlocks* blocks) {
+                             bool is_new_request, SeqBlocks* blocks) {
   PLUMB_CHECK(blocks->table.empty(), "a sequence that has blocks starts again");
   if (prefix_cache_) {
-    blocks->lock = tree_.match(cache_namespace, tokens, &blocks->table);
+    blocks->lock = tree_.match(cache_namespace, tokens, &blocks->table, is_new_request);
   }
   return std::ssize(blocks->table) * block_size_;
+}
+
+PrefixTail KvCache::find_tail(std::string_view cache_namespace, const SeqBlocks& blocks,
+                              std::span<const TokenId> next) const {
+  return prefix_cache_ ? tree_.find_tail(cache_namespace, blocks.lock, next) : PrefixTail{};
+}
+
+void KvCache::copy_block(BlockId from, BlockId to, Backend& backend, Stream& stream) const {
+  for (const KvLayerCache& layer : layers_) {
+    for (const Tensor& half : {layer.k, layer.v}) {
+      const std::int64_t num_bytes = half.row_stride * traits(half.dtype).block_bytes;
+      auto* base = static_cast<std::byte*>(half.address);
+      backend.copy(base + static_cast<std::int64_t>(to) * num_bytes,
+                   base + static_cast<std::int64_t>(from) * num_bytes, num_bytes, stream);
+    }
+  }
 }
 
 std::int64_t KvCache::make_free(std::int64_t num_blocks) {

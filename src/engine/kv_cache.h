@@ -9,7 +9,9 @@
 
 #include "base/status.h"
 #include "kvcache/block_pool.h"
+#include "kvcache/kv_event_recorder.h"
 #include "kvcache/prefix_tree.h"
+#include "ops/backend.h"
 #include "ops/kv_layout.h"
 #include "tensor/device.h"
 
@@ -30,6 +32,7 @@ class KvCache {
     std::int64_t num_blocks = 0;
     bool prefix_cache = true;
     EvictStrategy evict_policy = EvictStrategy::kLru;
+    bool record_events = false;
   };
 
   /// Errors kResourceExhausted from the allocator.
@@ -51,7 +54,20 @@ class KvCache {
 
   /// Lets a sequence without blocks begin with the cached prefix of `tokens`; returns its length.
   std::int64_t attach(std::string_view cache_namespace, std::span<const TokenId> tokens,
-                      SeqBlocks* blocks);
+                      bool is_new_request, SeqBlocks* blocks);
+
+  /// The cached block that begins with the most of `next`, the tokens behind an attached prefix.
+  PrefixTail find_tail(std::string_view cache_namespace, const SeqBlocks& blocks,
+                       std::span<const TokenId> next) const;
+
+  /// Copies keys and values of all layers, ordered in the stream.
+  void copy_block(BlockId from, BlockId to, Backend& backend, Stream& stream) const;
+
+  /// Forgets all prefixes. Requires no sequence has blocks.
+  void flush() { tree_.clear(); }
+
+  /// What happened to cached blocks since the last call; nothing unless events are recorded.
+  std::vector<KvEvent> take_events() { return recorder_.take(); }
 
   /// Evicts until that many blocks are free; returns how many were evicted.
   /// Requires they can be: the planner has counted them.
@@ -82,6 +98,7 @@ class KvCache {
   std::vector<Buffer> buffers_;
   std::vector<KvLayerCache> layers_;
   BlockPool pool_;
+  KvEventRecorder recorder_;
   PrefixTree tree_;
 };
 

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <string>
 
+#include "grammar/compiled_grammar.h"
+#include "sampling/logit_processor.h"
+
 namespace plumb {
 namespace {
 
@@ -23,9 +26,29 @@ Status check_prompt(const std::vector<TokenId>& prompt, const RequestLimits& lim
 
 }  // namespace
 
+Status check_sampling(const SamplingParams& params, std::int64_t vocab_size) {
+  PLUMB_RETURN_IF_ERROR(validate(params, vocab_size));
+  for (const LogitProcessorSpec& spec : params.processors) {
+    const Result<std::unique_ptr<LogitProcessor>> made = make_logit_processor(spec, vocab_size);
+    PLUMB_RETURN_IF_ERROR(made.status());
+  }
+  return {};
+}
+
 Result<std::int64_t> check_request(const Request& request, const RequestLimits& limits) {
   PLUMB_RETURN_IF_ERROR(check_prompt(request.prompt, limits));
-  PLUMB_RETURN_IF_ERROR(validate(request.sampling, limits.vocab_size));
+  PLUMB_RETURN_IF_ERROR(check_sampling(request.sampling, limits.vocab_size));
+  if (request.grammar != nullptr && request.grammar->vocab().vocab_size() != limits.vocab_size) {
+    return Status{Code::kInvalidArgument,
+                  "grammar of a vocabulary of " +
+                      std::to_string(request.grammar->vocab().vocab_size()) +
+                      " tokens, the model has " + std::to_string(limits.vocab_size)};
+  }
+  if (request.priority < -kMaxPriority || request.priority > kMaxPriority) {
+    return Status{Code::kInvalidArgument, "priority is " + std::to_string(request.priority) +
+                                              ", expected " + std::to_string(-kMaxPriority) +
+                                              " to " + std::to_string(kMaxPriority)};
+  }
   const std::int64_t prompt_len = std::ssize(request.prompt);
   const std::int64_t most = std::min(limits.max_context_len, limits.kv_tokens) - prompt_len;
   const bool is_by_cache = limits.kv_tokens < limits.max_context_len;

@@ -15,6 +15,10 @@ struct RequestLimits {
   std::int64_t kv_tokens = 0;        ///< that the cache holds
 };
 
+/// Checks the parameters of a request, its processors included.
+/// Errors kInvalidArgument; the message begins with the field's name.
+Status check_sampling(const SamplingParams& params, std::int64_t vocab_size);
+
 /// Checks a request: tokens and parameters in range, lengths within the context, and room in an
 /// empty cache, so that no accepted request can be impossible to finish. Returns the number of
 /// tokens that it may produce (max_tokens, or what context and cache leave).

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "engine/kv_cache.h"
+#include "engine/seq_tiers.h"
+#include "engine/sequence_grammar.h"
 #include "request/request.h"
+#include "sampling/logit_processor.h"
 #include "sampling/token_counts.h"
 #include "scheduler/schedule_policy.h"
 
@@ -27,6 +31,9 @@ struct Sequence {
   Request request;
   EventSink* sink = nullptr;
   QueueKey key;
+  TenantId tenant{};
+  TenantId lane{};            ///< of the queue: the tenant, or 0 where tenants share one
+  std::int64_t priority = 0;  ///< higher is more important; 0 for all where the policy has none
 
   std::vector<TokenId> tokens;  ///< prompt, then output
   std::int64_t prompt_len = 0;
@@ -34,7 +41,10 @@ struct Sequence {
   std::int64_t num_computed = 0;  ///< tokens whose keys and values are in the cache
   SeqBlocks blocks;
   std::optional<TokenCounts> counts;  ///< with penalties
-  std::vector<TokenId> ends;          ///< end-of-generation tokens and stop tokens that count
+  std::vector<std::unique_ptr<LogitProcessor>> processors;
+  std::optional<SequenceGrammar> grammar;
+  bool can_jump = false;      ///< tokens that the grammar forces need no choice
+  std::vector<TokenId> ends;  ///< end-of-generation tokens and stop tokens that count
 
   bool is_running = false;
   bool was_started = false;
@@ -43,11 +53,19 @@ struct Sequence {
   Usage usage;
   Timings timings;
 
-  PrefixPeek peek;  ///< of a waiting sequence: what the present step's plan counts on
+  // While it waits.
+  PrefixPeek peek;                           ///< what the present step's plan counts on
+  std::int64_t num_passed = 0;               ///< later ones that began while it was first
+  std::int64_t tokens_at_arrival = 0;        ///< that the engine had computed
+  std::vector<std::uint64_t> prefix_hashes;  ///< of the prompt's whole blocks, where asked for
+
+  std::int64_t num_once_computed = 0;  ///< the most num_computed ever was
+  SeqTiers tiers;
 
   // Of the step under way.
+  bool starts_now = false;
   std::int64_t num_step_tokens = 0;
-  std::optional<EmittedToken> emitted;
+  std::vector<EmittedToken> emitted;
   SeqEnd end;
 
   std::vector<EmittedToken> prompt_logprobs;  ///< until the first token takes them along

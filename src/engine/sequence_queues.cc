@@ -8,7 +8,7 @@ namespace plumb {
 Sequence& SequenceQueues::add(std::unique_ptr<Sequence> sequence) {
   Sequence& added = *sequence;
   sequences_.emplace(added.id, std::move(sequence));
-  waiting_.insert(&added);
+  enqueue(added);
   if (added.deadline) {
     deadlines_.emplace(*added.deadline, added.id);
   }
@@ -33,7 +33,7 @@ void SequenceQueues::forget_queue_deadline(Sequence& sequence) {
 }
 
 void SequenceQueues::set_running(Sequence& sequence) {
-  waiting_.erase(&sequence);
+  dequeue(sequence);
   forget_queue_deadline(sequence);
   running_.insert(std::upper_bound(running_.begin(), running_.end(), &sequence, QueueOrder()),
                   &sequence);
@@ -43,14 +43,14 @@ void SequenceQueues::set_running(Sequence& sequence) {
 void SequenceQueues::set_waiting(Sequence& sequence) {
   std::erase(running_, &sequence);
   sequence.is_running = false;
-  waiting_.insert(&sequence);
+  enqueue(sequence);
 }
 
 std::unique_ptr<Sequence> SequenceQueues::remove(Sequence& sequence) {
   if (sequence.is_running) {
     std::erase(running_, &sequence);
   } else {
-    waiting_.erase(&sequence);
+    dequeue(sequence);
   }
   forget_queue_deadline(sequence);
   if (sequence.deadline) {
@@ -60,11 +60,31 @@ std::unique_ptr<Sequence> SequenceQueues::remove(Sequence& sequence) {
   return std::move(node.mapped());
 }
 
-void SequenceQueues::first_waiting(std::int64_t count, std::vector<Sequence*>* out) const {
-  out->clear();
-  for (auto at = waiting_.begin(); at != waiting_.end() && std::ssize(*out) < count; ++at) {
-    out->push_back(*at);
+void SequenceQueues::enqueue(Sequence& sequence) {
+  const auto place = static_cast<std::size_t>(sequence.lane);
+  lanes_.resize(std::max(lanes_.size(), place + 1));
+  lanes_[place].insert(&sequence);
+  fair_.add_waiting(sequence.lane);
+  ++num_waiting_;
+}
+
+void SequenceQueues::dequeue(Sequence& sequence) {
+  waiting(sequence.lane).erase(&sequence);
+  fair_.remove_waiting(sequence.lane);
+  --num_waiting_;
+}
+
+Sequence* SequenceQueues::last_unstarted() const {
+  Sequence* last = nullptr;
+  for (const TenantId id : fair_.waiting_tenants()) {
+    const Lane& lane = lanes_[static_cast<std::size_t>(id)];
+    const auto found = std::find_if(lane.rbegin(), lane.rend(),
+                                    [](const Sequence* seq) { return !seq->was_started; });
+    if (found != lane.rend() && (last == nullptr || last->key < (*found)->key)) {
+      last = *found;
+    }
   }
+  return last;
 }
 
 void SequenceQueues::passed_deadlines(Clock::TimePoint now, std::vector<SeqDeadline>* out) const {

@@ -2,19 +2,27 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "engine/sequence.h"
+#include "scheduler/fair_share.h"
 #include "scheduler/seq_snapshot.h"
 
 namespace plumb {
 
-/// All sequences of an engine: who runs, who waits, whose time is limited.
+/// All sequences of an engine: who runs, who waits, whose time is limited. Those that wait stand in
+/// lanes, which are served in turns.
 /// Thread: engine. Cost: logarithmic when a sequence changes its state, else constant.
 class SequenceQueues {
  public:
+  explicit SequenceQueues(std::span<const TenantWeight> weights) : fair_(weights) {}
+
+  FairShare& fair() { return fair_; }
+
   /// Takes a new sequence; it waits.
   Sequence& add(std::unique_ptr<Sequence> sequence);
   Sequence* find(SeqId id);
@@ -28,10 +36,49 @@ class SequenceQueues {
   /// In queue order.
   const std::vector<Sequence*>& running() const { return running_; }
 
-  /// The first of the queue, at most `count`, written to `out`.
-  void first_waiting(std::int64_t count, std::vector<Sequence*>* out) const;
+  /// The first of the queue, at most `count`, written to `out`: each lane in queue order, the lanes
+  /// in turns. `cost_of` says how many service tokens a sequence will probably take.
+  template <class CostOf>
+  void first_waiting(std::int64_t count, const CostOf& cost_of, std::vector<Sequence*>* out) {
+    out->clear();
+    const std::span<const TenantId> lanes = fair_.waiting_tenants();
+    cursors_.resize(lanes_.size());
+    for (const TenantId lane : lanes) {
+      cursor(lane) = waiting(lane).begin();
+    }
+    serve(count, [&](TenantId lane) -> std::optional<std::int64_t> {
+      if (cursor(lane) == waiting(lane).end()) {
+        return std::nullopt;
+      }
+      out->push_back(*cursor(lane)++);
+      return cost_of(*out->back());
+    });
+  }
 
-  std::int64_t num_waiting() const { return std::ssize(waiting_); }
+  /// Calls `take` as FairShare::serve() does; a single lane is served without turns.
+  template <class Take>
+  void serve(std::int64_t count, const Take& take) {
+    if (fair_.waiting_tenants().size() != 1) {
+      fair_.serve(count, take);
+      return;
+    }
+    const TenantId lane = fair_.waiting_tenants().front();
+    while (count-- > 0 && take(lane).has_value()) {
+    }
+  }
+
+  /// Calls `visit` with the first sequence of each lane in which somebody waits.
+  template <class Visit>
+  void for_each_first(const Visit& visit) const {
+    for (const TenantId lane : fair_.waiting_tenants()) {
+      visit(**lanes_[static_cast<std::size_t>(lane)].begin());
+    }
+  }
+
+  /// The last in queue order of those that were never in a step; null if there is none.
+  Sequence* last_unstarted() const;
+
+  std::int64_t num_waiting() const { return num_waiting_; }
 
   bool empty() const { return sequences_.empty(); }
 
@@ -54,11 +101,22 @@ class SequenceQueues {
     bool operator()(const Sequence* a, const Sequence* b) const { return a->key < b->key; }
   };
 
+  using Lane = std::set<Sequence*, QueueOrder>;
+
   void forget_queue_deadline(Sequence& sequence);
+  void enqueue(Sequence& sequence);
+  void dequeue(Sequence& sequence);
+
+  Lane& waiting(TenantId lane) { return lanes_[static_cast<std::size_t>(lane)]; }
+
+  Lane::iterator& cursor(TenantId lane) { return cursors_[static_cast<std::size_t>(lane)]; }
 
   std::unordered_map<SeqId, std::unique_ptr<Sequence>> sequences_;
   std::vector<Sequence*> running_;
-  std::set<Sequence*, QueueOrder> waiting_;
+  std::vector<Lane> lanes_;  ///< who waits, by lane
+  std::vector<Lane::iterator> cursors_;
+  std::int64_t num_waiting_ = 0;
+  FairShare fair_;
   std::set<std::pair<Clock::TimePoint, SeqId>> deadlines_;
 };
 

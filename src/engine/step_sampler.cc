@@ -18,13 +18,19 @@ SampleContext context_of(const LogitsRow& row) {
     context.banned = seq.ends;
   }
   context.position = row.position;
+  context.seen = {seq.tokens, seq.prompt_len};
+  context.processors = seq.processors;
   return context;
 }
 
 }  // namespace
 
-StepSampler::StepSampler(std::int64_t vocab_size, std::int64_t max_rows, Backend* device)
-    : sampler_(vocab_size), device_(device) {
+StepSampler::StepSampler(std::int64_t vocab_size, std::int64_t max_rows, Backend* device,
+                         const Clock& clock)
+    : sampler_(vocab_size),
+      device_(device),
+      clock_(clock),
+      mask_(static_cast<std::size_t>((vocab_size + 31) / 32)) {
   const auto rows = static_cast<std::size_t>(max_rows);
   is_plain_.reserve(rows);
   argmax_.resize(rows);
@@ -39,6 +45,8 @@ Result<std::span<const Result<EmittedToken>>> StepSampler::choose(const Tensor& 
                                                                   std::span<const LogitsRow> rows,
                                                                   OpContext& op) {
   results_.clear();
+  num_masks_ = 0;
+  mask_time_ = {};
   find_plain_rows(rows);
   PLUMB_RETURN_IF_ERROR(run_argmax(logits, op));
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -61,7 +69,8 @@ Result<std::span<const Result<EmittedToken>>> StepSampler::choose(const Tensor& 
 void StepSampler::find_plain_rows(std::span<const LogitsRow> rows) {
   is_plain_.clear();
   for (const LogitsRow& row : rows) {
-    is_plain_.push_back(!row.is_prompt && needs_only_argmax(context_of(row)) ? 1 : 0);
+    const bool is_free = !row.is_prompt && !row.sequence->grammar;
+    is_plain_.push_back(is_free && needs_only_argmax(context_of(row)) ? 1 : 0);
   }
 }
 
@@ -105,17 +114,33 @@ Result<const void*> StepSampler::on_host(const Tensor& tensor, void* staging, St
   return staging;
 }
 
+Status StepSampler::fill_mask(Sequence& seq) {
+  const Clock::TimePoint begin = clock_.now();
+  Status status = seq.grammar->fill_mask(seq.ends, mask_);
+  mask_time_ += clock_.now() - begin;
+  ++num_masks_;
+  return status;
+}
+
 Result<EmittedToken> StepSampler::choose_row(std::span<const float> logits, const LogitsRow& row) {
   if (!row.is_prompt) {
-    return sampler_.sample(logits, context_of(row));
+    SampleContext context = context_of(row);
+    if (row.sequence->grammar) {
+      PLUMB_RETURN_IF_ERROR(fill_mask(*row.sequence));
+      context.mask = mask_;
+    }
+    return sampler_.sample(logits, context);
   }
   const LogitsSummary summary = summarize(logits);
   if (!summary.is_valid) {
     return Status{Code::kInternal, "the model's logits are not numbers"};
   }
   const Sequence& seq = *row.sequence;
-  return logprobs_of(logits, summary.max, seq.tokens[static_cast<std::size_t>(row.position)],
-                     seq.request.sampling.top_logprobs);
+  const TokenId token = seq.tokens[static_cast<std::size_t>(row.position)];
+  EmittedToken known =
+      logprobs_of(logits, summary.max, token, seq.request.sampling.prompt_top_logprobs);
+  known.rank = rank_of(logits, token);
+  return known;
 }
 
 }  // namespace plumb

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "engine/sequence.h"
 #include "ops/backend.h"
 #include "ops/op_context.h"
@@ -24,7 +26,7 @@ struct LogitsRow {
 class StepSampler {
  public:
   /// With `device` null the host reads the model's tensors directly; else they are copied.
-  StepSampler(std::int64_t vocab_size, std::int64_t max_rows, Backend* device);
+  StepSampler(std::int64_t vocab_size, std::int64_t max_rows, Backend* device, const Clock& clock);
 
   /// One result a row, valid until the next call.
   ///
@@ -34,15 +36,28 @@ class StepSampler {
                                                        std::span<const LogitsRow> rows,
                                                        OpContext& op);
 
+  /// Working memory of a grammar's mask.
+  std::span<std::uint32_t> mask() { return mask_; }
+
+  /// Grammar masks made by the last choose(), and the time that took.
+  std::int64_t num_masks() const { return num_masks_; }
+
+  std::chrono::nanoseconds mask_time() const { return mask_time_; }
+
  private:
   void find_plain_rows(std::span<const LogitsRow> rows);
   Status run_argmax(const Tensor& logits, OpContext& op);
   Result<EmittedToken> choose_row(std::span<const float> logits, const LogitsRow& row);
+  Status fill_mask(Sequence& seq);
   /// The elements of a dense tensor (4 bytes each) where the host can read them.
   Result<const void*> on_host(const Tensor& tensor, void* staging, Stream& stream);
 
   Sampler sampler_;
   Backend* device_;
+  const Clock& clock_;
+  std::vector<std::uint32_t> mask_;  ///< of one row
+  std::int64_t num_masks_ = 0;
+  std::chrono::nanoseconds mask_time_{};
   std::vector<char> is_plain_;  ///< the largest logit decides
   std::vector<std::int32_t> argmax_;
   std::vector<float> best_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/generation.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace plumb {
@@ -41,7 +43,10 @@ std::shared_ptr<Generation> Generation::create(Engine& engine, const Tokenizer& 
 
 Status Generation::start(std::vector<ChoiceRequest> choices) {
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    choices_.push_back({std::make_unique<Sink>(i), TextStream(tokenizer_, choices[i].text)});
+    choices_.push_back({std::make_unique<Sink>(i),
+                        TextStream(tokenizer_, choices[i].text),
+                        choices[i].stream_interval,
+                        {static_cast<std::int64_t>(i), "", {}}});
   }
   for (std::size_t i = 0; i < choices.size(); ++i) {
     choices_[i].sink->hold(shared_from_this());
@@ -84,7 +89,11 @@ void Generation::cancel() {
 void Generation::report_prompt(std::size_t index, const StreamEvent& event) {
   std::vector<TokenText> tokens;
   for (const EmittedToken& token : event.prompt_logprobs) {
-    TokenText out{token.token, std::string(tokenizer_.token_bytes(token.token)), token.logprob, {}};
+    TokenText out{token.token,
+                  std::string(tokenizer_.token_bytes(token.token)),
+                  token.logprob,
+                  {},
+                  token.rank};
     for (const TokenLogprob& top : token.top_logprobs) {
       out.top.push_back(
           {top.token, std::string(tokenizer_.token_bytes(top.token)), top.logprob, {}});
@@ -107,20 +116,47 @@ void Generation::on_event(std::size_t index, const StreamEvent& event) {
   }
   const bool had_matched = choice.stream.matched_stop().has_value();
   ChoiceDelta delta = choice.stream.consume(event);
-  delta.index = static_cast<std::int64_t>(index);
-  if (!delta.text.empty() || !delta.tokens.empty()) {
-    listener_->on_delta(std::move(delta));
-  }
+  const bool has_matched = choice.stream.matched_stop().has_value();
+  report_delta(choice, std::move(delta), has_matched || event.finish != FinishReason::kNone);
   if (listener_ == nullptr) {
     return;
   }
-  const bool has_matched = choice.stream.matched_stop().has_value();
+  if (!choice.stream.status().ok()) {
+    fail(choice.stream.status());
+    return;
+  }
   if (has_matched && !had_matched && event.finish == FinishReason::kNone) {
     engine_.abort(choice.seq);  // its last event brings the usage
   }
   if (event.finish != FinishReason::kNone) {
     finish(index, event);
   }
+}
+
+void Generation::report_delta(Choice& choice, ChoiceDelta delta, bool is_last) {
+  ChoiceDelta& waiting = choice.waiting;
+  waiting.text += delta.text;
+  std::move(delta.tokens.begin(), delta.tokens.end(), std::back_inserter(waiting.tokens));
+  const bool is_due =
+      is_last || !choice.has_spoken || std::ssize(waiting.tokens) >= choice.stream_interval;
+  if (!is_due || (waiting.text.empty() && waiting.tokens.empty())) {
+    return;
+  }
+  choice.has_spoken = true;
+  const std::int64_t index = waiting.index;
+  listener_->on_delta(std::exchange(waiting, {index, "", {}}));
+}
+
+// Ends the other sequences too: one error answers for all choices.
+void Generation::fail(Status status) {
+  GenerationListener* listener = listener_;
+  close();
+  for (const Choice& choice : choices_) {
+    if (!choice.has_ended) {
+      engine_.abort(choice.seq);
+    }
+  }
+  listener->on_error(std::move(status));
 }
 
 void Generation::finish(std::size_t index, const StreamEvent& event) {
@@ -135,14 +171,7 @@ void Generation::finish(std::size_t index, const StreamEvent& event) {
     end.matched_stop = *stop;
     end.usage.completion_tokens = choice.stream.num_tokens();
   } else if (event.finish == FinishReason::kAbort) {
-    GenerationListener* listener = listener_;
-    close();
-    for (const Choice& other : choices_) {
-      if (!other.has_ended) {
-        engine_.abort(other.seq);
-      }
-    }
-    listener->on_error({event.status, event.status_message});
+    fail({event.status, event.status_message});
     return;
   } else {
     end.reason = event.finish;

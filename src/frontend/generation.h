@@ -34,6 +34,7 @@ class GenerationListener {
 struct ChoiceRequest {
   Request request;
   TextStreamOptions text;
+  std::int64_t stream_interval = 1;  ///< tokens of a delta, except the first one and the last
 };
 
 /// Runs the choices of one response on an engine and turns their events into text.
@@ -64,6 +65,9 @@ class Generation : public std::enable_shared_from_this<Generation> {
   struct Choice {
     std::unique_ptr<Sink> sink;
     TextStream stream;
+    std::int64_t stream_interval = 1;
+    ChoiceDelta waiting;  // until there are stream_interval tokens
+    bool has_spoken = false;
     SeqId seq{};
     bool has_ended = false;
   };
@@ -73,7 +77,9 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void close();
   void post(std::function<void()> event);
   void on_event(std::size_t index, const StreamEvent& event);
+  void report_delta(Choice& choice, ChoiceDelta delta, bool is_last);
   void finish(std::size_t index, const StreamEvent& event);
+  void fail(Status status);
   void report_prompt(std::size_t index, const StreamEvent& event);
 
   Engine& engine_;

@@ -19,6 +19,7 @@ class Recorder final : public GenerationListener {
   }
 
   void on_delta(ChoiceDelta delta) override {
+    ++num_deltas;
     texts[static_cast<std::size_t>(delta.index)] += delta.text;
     if (during_delta) {
       during_delta();
@@ -33,6 +34,7 @@ class Recorder final : public GenerationListener {
   std::vector<ChoiceEnd> ends;
   std::vector<Status> errors;
   std::size_t num_prompt_tokens = 0;
+  int num_deltas = 0;
   std::function<void()> during_delta;
 };
 
@@ -132,6 +134,29 @@ TEST_F(Generations, a_stop_string_ends_the_sequence_within_a_step) {
   EXPECT_EQ(recorder_.ends[0].usage.completion_tokens, 15);
   EXPECT_LE(scene_->engine->stats().completion_tokens, 17);
   expect_all_free();
+}
+
+TEST_F(Generations, a_stop_expression_that_takes_too_long_fails_the_request_alone) {
+  says_ = std::string(60, 'a') + "c";
+  const auto generation = make();
+  std::vector<ChoiceRequest> wanted = choices(1, 80);
+  wanted[0].text.stop_regex = StopRegex::compile({"(a+)+b"}).value();
+  ASSERT_TRUE(generation->start(std::move(wanted)).ok());
+  run();
+  ASSERT_EQ(recorder_.errors.size(), 1U);
+  EXPECT_EQ(recorder_.errors[0].code(), Code::kInvalidArgument);
+  EXPECT_TRUE(recorder_.ends.empty());
+  expect_all_free();
+}
+
+TEST_F(Generations, a_stream_interval_gathers_tokens_after_the_first) {
+  const auto generation = make();
+  std::vector<ChoiceRequest> wanted = choices(1);
+  wanted[0].stream_interval = 8;
+  ASSERT_TRUE(generation->start(std::move(wanted)).ok());
+  run();
+  EXPECT_EQ(recorder_.texts[0], says_);
+  EXPECT_EQ(recorder_.num_deltas, 4);  // 1 + 8 + 8 of 19, and the last 2
 }
 
 TEST_F(Generations, after_cancel_neither_listener_nor_executor_hear_anything) {

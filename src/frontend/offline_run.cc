@@ -43,6 +43,25 @@ Json error_record(const OfflineItem& item, const ApiError& error) {
       {"id", item.id}, {"response", nullptr}, {"error", *to_json(error).find("error")}};
 }
 
+void describe(const GenerationParams& params,
+              const std::variant<std::vector<ChoiceRequest>, ApiError>& choices,
+              std::int64_t choices_per_prompt, ResponseEnvelope* envelope) {
+  if (const auto* ready = std::get_if<std::vector<ChoiceRequest>>(&choices)) {
+    describe_choices(params, *ready, static_cast<std::size_t>(choices_per_prompt), envelope);
+  }
+}
+
+// Null without one.
+const ConstraintSpec* constraint_of(const OfflineItem& item) {
+  const ConstraintSpec* spec = nullptr;
+  if (const auto* chat = std::get_if<ChatRequest>(&item.request)) {
+    spec = &chat->generation.constraint;
+  } else if (const auto* completion = std::get_if<CompletionRequest>(&item.request)) {
+    spec = &completion->generation.constraint;
+  }
+  return spec == nullptr || spec->is_none() ? nullptr : spec;
+}
+
 // One item on its way: collects its choices and reports the record.
 class OfflineCall final : public GenerationListener {
  public:
@@ -61,8 +80,7 @@ class OfflineCall final : public GenerationListener {
   void cancel() { generation_->cancel(); }
 
   void on_prompt(std::int64_t index, std::vector<TokenText> tokens) override {
-    ChoiceRecord& choice = choices_[static_cast<std::size_t>(index)];
-    choice.tokens.insert(choice.tokens.begin(), tokens.begin(), tokens.end());
+    choices_[static_cast<std::size_t>(index)].prompt = std::move(tokens);
   }
 
   void on_delta(ChoiceDelta delta) override {
@@ -103,6 +121,7 @@ class OfflineRun {
   Result<OfflineProgress> run(const std::vector<OfflineItem>& items, const OfflineOptions& options,
                               const std::atomic<bool>& stop,
                               const std::function<void(const OfflineProgress&)>& on_progress) {
+    stop_ = &stop;
     progress_.num_items = static_cast<std::int64_t>(items.size());
     std::size_t next = 0;
     while (!stop.load() && failure_.ok()) {
@@ -158,16 +177,24 @@ class OfflineRun {
       envelope.id = new_chat_id();
       choices = choices_of(chat->generation.model,
                            [&] { return service_.model().chat_choices(*chat, item.id); });
+      describe(chat->generation, choices, chat->generation.n, &envelope);
       format = make_chat_format(std::move(envelope), chat->generation);
     } else if (const auto* completion = std::get_if<CompletionRequest>(&item.request)) {
       envelope.id = new_completion_id();
       choices = choices_of(completion->generation.model, [&] {
         return service_.model().completion_choices(*completion, item.id);
       });
+      describe(completion->generation, choices, completion->best_of, &envelope);
       format = make_completion_format(std::move(envelope), *completion,
                                       service_.model().prompt_texts(*completion));
     } else {
       choices = std::get<ApiError>(item.request);
+    }
+    if (const ConstraintSpec* constraint = constraint_of(item)) {
+      constrain(*constraint, &choices);
+      if (stop_->load()) {  // the outcome may be that of an interruption
+        return false;
+      }
     }
     if (const auto* error = std::get_if<ApiError>(&choices)) {
       finish(item, error_record(item, *error), 0);
@@ -175,6 +202,22 @@ class OfflineRun {
     }
     return submit(item, std::move(format),
                   std::get<std::vector<ChoiceRequest>>(std::move(choices)));
+  }
+
+  // On this thread: a file has few constraints, and nobody waits for anything else.
+  void constrain(const ConstraintSpec& constraint,
+                 std::variant<std::vector<ChoiceRequest>, ApiError>* choices) {
+    auto* ready = std::get_if<std::vector<ChoiceRequest>>(choices);
+    if (ready == nullptr) {
+      return;
+    }
+    ConstraintCompiler::Outcome outcome =
+        service_.constraints().compile(constraint, [this] { return stop_->load(); });
+    if (auto* error = std::get_if<ApiError>(&outcome)) {
+      *choices = std::move(*error);
+    } else {
+      attach_grammar(std::get<0>(outcome), ready);
+    }
   }
 
   bool submit(const OfflineItem& item, std::unique_ptr<ResponseFormat> format,
@@ -238,6 +281,7 @@ class OfflineRun {
   BoundedQueue<Event> events_;
   std::map<std::string, std::unique_ptr<OfflineCall>> calls_;
   std::vector<std::string> ended_;
+  const std::atomic<bool>* stop_ = nullptr;
   OfflineProgress progress_;
   Status failure_;
 };

@@ -10,22 +10,6 @@
 namespace plumb {
 namespace {
 
-struct Columns {
-  std::vector<std::string> texts;
-  std::vector<std::vector<TokenText>> tokens;
-  std::vector<ChoiceEnd> ends;
-};
-
-Columns columns_of(std::vector<ChoiceRecord> choices) {
-  Columns columns;
-  for (ChoiceRecord& choice : choices) {
-    columns.texts.push_back(std::move(choice.text));
-    columns.tokens.push_back(std::move(choice.tokens));
-    columns.ends.push_back(*std::move(choice.end));
-  }
-  return columns;
-}
-
 std::vector<ChoiceEnd> ends_of(const std::vector<ChoiceRecord>& choices) {
   std::vector<ChoiceEnd> ends;
   for (const ChoiceRecord& choice : choices) {
@@ -52,8 +36,13 @@ class ChatFormat final : public ResponseFormat {
   }
 
   Json complete(std::vector<ChoiceRecord> choices) override {
-    const Columns columns = columns_of(std::move(choices));
-    return response_.complete(columns.texts, columns.tokens, columns.ends);
+    std::vector<std::string> texts;
+    std::vector<std::vector<TokenText>> tokens;
+    for (ChoiceRecord& choice : choices) {
+      texts.push_back(std::move(choice.text));
+      tokens.push_back(std::move(choice.tokens));
+    }
+    return response_.complete(texts, tokens, ends_of(choices), choices.front().prompt);
   }
 
  private:
@@ -105,15 +94,22 @@ class CompletionFormat final : public ResponseFormat {
 
   Json complete(std::vector<ChoiceRecord> choices) override {
     for (ChoiceRecord& choice : choices) {
-      finish_text(&choice);
+      choice.end = trimmed(*choice.end);
+      if (is_empty_) {
+        choice.text.clear();
+        choice.tokens.clear();
+      }
     }
-    const std::vector<ChoiceRecord> all = choices;
+    const std::vector<ChoiceEnd> all = ends_of(choices);
     if (best_of_ > n_) {
       choices = best(std::move(choices));
     }
-    const Columns columns = columns_of(std::move(choices));
-    Json out = response_.complete(columns.texts, columns.tokens, columns.ends, echo_, n_);
-    out.as_object().set("usage", usage_to_json(sum_usage(ends_of(all), best_of_)));
+    CompletionResponse::Columns columns;
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      add(std::move(choices[i]), static_cast<std::int64_t>(i) / n_, &columns);
+    }
+    Json out = response_.complete(columns, echo_, n_);
+    out.as_object().set("usage", usage_to_json(sum_usage(all, best_of_)));
     return out;
   }
 
@@ -131,17 +127,16 @@ class CompletionFormat final : public ResponseFormat {
     return end;
   }
 
-  void finish_text(ChoiceRecord* choice) const {
-    const ChoiceEnd end = trimmed(*choice->end);
-    if (is_empty_) {
-      choice->text.clear();
-      const auto prompt_tokens = static_cast<std::size_t>(end.usage.prompt_tokens);
-      choice->tokens.resize(std::min(choice->tokens.size(), prompt_tokens));
-    }
+  void add(ChoiceRecord choice, std::int64_t prompt, CompletionResponse::Columns* columns) const {
+    columns->outputs.push_back(choice.tokens);
     if (echo_) {
-      choice->text.insert(0, prompt_text(end.index));
+      choice.text.insert(0, prompt_texts_[static_cast<std::size_t>(prompt)]);
+      choice.tokens.insert(choice.tokens.begin(), choice.prompt.begin(), choice.prompt.end());
     }
-    choice->end = end;
+    columns->texts.push_back(std::move(choice.text));
+    columns->tokens.push_back(std::move(choice.tokens));
+    columns->prompts.push_back(std::move(choice.prompt));
+    columns->ends.push_back(*std::move(choice.end));
   }
 
   // The n candidates of each prompt whose tokens are most likely on average, renumbered.
@@ -171,6 +166,16 @@ class CompletionFormat final : public ResponseFormat {
 };
 
 }  // namespace
+
+void describe_choices(const GenerationParams& params, const std::vector<ChoiceRequest>& choices,
+                      std::size_t choices_per_prompt, ResponseEnvelope* envelope) {
+  for (std::size_t i = 0; params.return_token_ids && i < choices.size(); i += choices_per_prompt) {
+    envelope->prompt_ids.push_back(choices[i].request.prompt);
+  }
+  if (params.return_meta_info) {
+    envelope->seed = choices.front().request.sampling.seed;
+  }
+}
 
 std::unique_ptr<ResponseFormat> make_chat_format(ResponseEnvelope envelope,
                                                  const GenerationParams& params) {

@@ -11,12 +11,14 @@
 #include "api/generation_params.h"
 #include "api/response_envelope.h"
 #include "base/json.h"
+#include "frontend/generation.h"
 
 namespace plumb {
 
 /// Everything one choice has said, kept until a response that is not streamed is complete.
 struct ChoiceRecord {
   std::string text;
+  std::vector<TokenText> prompt;  ///< with log probabilities, when they were asked for
   std::vector<TokenText> tokens;
   std::optional<ChoiceEnd> end;
 };
@@ -35,6 +37,10 @@ class ResponseFormat {
   virtual Json usage(const std::vector<ChoiceRecord>& choices) = 0;
   virtual Json complete(std::vector<ChoiceRecord> choices) = 0;
 };
+
+/// Adds to an envelope what the request asked to be told about its choices.
+void describe_choices(const GenerationParams& params, const std::vector<ChoiceRequest>& choices,
+                      std::size_t choices_per_prompt, ResponseEnvelope* envelope);
 
 std::unique_ptr<ResponseFormat> make_chat_format(ResponseEnvelope envelope,
                                                  const GenerationParams& params);

@@ -1,17 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/served_model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/rng.h"
+#include "engine/request_limits.h"
+#include "request/cache_namespace.h"
 
 namespace plumb {
 namespace {
 
+// Small enough for a double, so that a client can send it back whatever reads its JSON.
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
   random_bytes(&seed, sizeof seed);
-  return seed;
+  return seed >> 11;
+}
+
+// A word is spelled one way at the start of a line and another after a blank.
+void add_bad_word(const Tokenizer& tokenizer, const BadWord& word, SamplingParams* sampling) {
+  if (const auto* ids = std::get_if<std::vector<TokenId>>(&word)) {
+    sampling->bad_words.push_back(*ids);
+    return;
+  }
+  const std::string& text = std::get<std::string>(word);
+  for (const std::string& spelling : {text, " " + text}) {
+    std::vector<TokenId> ids = tokenizer.encode(spelling, {.add_special = false});
+    const bool is_new = std::find(sampling->bad_words.begin(), sampling->bad_words.end(), ids) ==
+                        sampling->bad_words.end();
+    if (!ids.empty() && is_new) {
+      sampling->bad_words.push_back(std::move(ids));
+    }
+  }
+}
+
+std::optional<ApiError> add_thinking_budget(const Tokenizer& tokenizer, std::int64_t budget,
+                                            SamplingParams* sampling) {
+  const std::optional<TokenId> start = tokenizer.find_token("<think>");
+  const std::optional<TokenId> end = tokenizer.find_token("</think>");
+  if (!start || !end) {
+    return ApiError::unsupported("reasoning_budget",
+                                 "this model's vocabulary has no <think> and </think>");
+  }
+  sampling->processors.push_back(
+      {"thinking_budget",
+       {{"budget", budget}, {"start_token_id", *start}, {"end_token_id", *end}}});
+  return std::nullopt;
+}
+
+// Of a status whose message begins with the field that it is about.
+ApiError field_error(const Status& status) {
+  const std::string field = status.message().substr(0, status.message().find(' '));
+  return status.code() == Code::kUnsupported
+             ? ApiError::invalid("unsupported_parameter", field, status.message())
+             : ApiError::invalid("invalid_value", field, status.message());
 }
 
 // The rendering cut into what the template wrote and what came from the client.
@@ -40,7 +83,11 @@ ServedModel::ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> toke
                          std::unique_ptr<ChatTemplate> chat_template)
     : facts_(std::move(facts)),
       tokenizer_(std::move(tokenizer)),
-      chat_template_(std::move(chat_template)) {}
+      chat_template_(std::move(chat_template)) {
+  for (TokenId id = 0; id < tokenizer_->vocab_size(); ++id) {
+    longest_token_bytes_ = std::max(longest_token_bytes_, std::ssize(tokenizer_->token_bytes(id)));
+  }
+}
 
 ChatInput ServedModel::inputs_of(const ChatRequest& request) const {
   ChatInput inputs;
@@ -76,7 +123,23 @@ std::variant<std::vector<TokenId>, ApiError> ServedModel::chat_prompt(
     return ApiError::invalid("invalid_value", "messages",
                              "chat template: " + rendered.status().message());
   }
+  if (std::optional<ApiError> error = check_bytes("messages", rendered.value().text.size())) {
+    return *std::move(error);
+  }
   return tokenizer_->encode_segments(segments_of(rendered.value()), false);
+}
+
+// Refuses what cannot fit before the time for tokenising it is spent.
+std::optional<ApiError> ServedModel::check_bytes(const char* param, std::size_t num_bytes) const {
+  const std::int64_t most = longest_token_bytes_ * facts_.context_len;
+  if (static_cast<std::int64_t>(num_bytes) <= most) {
+    return std::nullopt;
+  }
+  const auto tokens = static_cast<std::int64_t>(num_bytes) / longest_token_bytes_;
+  ApiError error = ApiError::context_length(param, tokens, 1, facts_.context_len);
+  error.message += "; '" + std::string(param) + "' has " + std::to_string(num_bytes) +
+                   " bytes, which is at least that many tokens";
+  return error;
 }
 
 std::optional<ApiError> ServedModel::check_length(const char* param, std::int64_t prompt_len,
@@ -99,31 +162,56 @@ std::optional<ApiError> ServedModel::check_length(const char* param, std::int64_
   return std::nullopt;
 }
 
+std::optional<ApiError> ServedModel::fill_sampling(const GenerationParams& params,
+                                                   SamplingParams* sampling) const {
+  *sampling = params.sampling;
+  for (const BadWord& word : params.bad_words) {
+    add_bad_word(*tokenizer_, word, sampling);
+  }
+  if (params.thinking_budget) {
+    if (std::optional<ApiError> error =
+            add_thinking_budget(*tokenizer_, *params.thinking_budget, sampling)) {
+      return error;
+    }
+  }
+  if (!params.has_seed) {
+    sampling->seed = random_seed();
+  }
+  const Status status = check_sampling(*sampling, tokenizer_->vocab_size());
+  return status.ok() ? std::nullopt : std::optional(field_error(status));
+}
+
 std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(
     const char* param, const GenerationParams& params, std::vector<TokenId> prompt,
     const std::string& request_id) const {
   ChoiceRequest choice;
-  choice.request.id = request_id;
-  choice.request.sampling = params.sampling;
+  choice.request.id = params.request_id.empty() ? request_id : params.request_id;
+  if (const auto kept = params.truncate_prompt_tokens; kept && *kept < std::ssize(prompt)) {
+    prompt.erase(prompt.begin(), prompt.end() - static_cast<std::ptrdiff_t>(*kept));
+  }
   if (std::optional<ApiError> error = check_length(param, static_cast<std::int64_t>(prompt.size()),
-                                                   choice.request.sampling.max_tokens)) {
+                                                   params.sampling.max_tokens)) {
     return *std::move(error);
   }
-  const Status status = validate(choice.request.sampling, tokenizer_->vocab_size());
-  if (!status.ok()) {
-    // The message begins with the field that it is about.
-    const std::string field = status.message().substr(0, status.message().find(' '));
-    return ApiError::invalid("invalid_value", field, status.message());
+  if (std::optional<ApiError> error = fill_sampling(params, &choice.request.sampling)) {
+    return *std::move(error);
   }
-  if (!params.has_seed) {
-    choice.request.sampling.seed = random_seed();
+  choice.text = {params.stops, nullptr, params.sampling.min_tokens, params.include_stop_str,
+                 params.skip_special_tokens};
+  if (!params.stop_regex.empty()) {
+    Result<std::shared_ptr<const StopRegex>> regex = StopRegex::compile(params.stop_regex);
+    if (!regex.ok()) {
+      return field_error(regex.status());
+    }
+    choice.text.stop_regex = std::move(regex).value();
   }
   choice.request.prompt = std::move(prompt);
   choice.request.priority = params.priority;
-  choice.request.cache_namespace = params.cache_salt;
+  choice.request.routing_key = params.routing_key;
+  choice.request.cache_namespace = namespace_of({.salt = params.cache_salt});
   choice.request.timeout = params.timeout;
   choice.request.queue_timeout = params.queue_timeout;
-  choice.text = {params.stops, params.include_stop_str, params.skip_special_tokens, false};
+  choice.stream_interval = params.stream_interval;
   return choice;
 }
 
@@ -146,8 +234,14 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::chat_choices(
 std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choices(
     const CompletionRequest& request, const std::string& request_id) const {
   std::vector<ChoiceRequest> choices;
+  const std::uint64_t own_seed = random_seed();  // one for all prompts, so that it can be told
   for (const Prompt& prompt : request.prompts) {
     const auto* text = std::get_if<std::string>(&prompt);
+    if (text != nullptr) {
+      if (std::optional<ApiError> error = check_bytes("prompt", text->size())) {
+        return *std::move(error);
+      }
+    }
     std::vector<TokenId> ids = text != nullptr
                                    ? tokenizer_->encode(*text, {request.add_special_tokens, true})
                                    : std::get<std::vector<TokenId>>(prompt);
@@ -162,6 +256,10 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choic
       ids.push_back(*tokenizer_->bos_id());
     }
     GenerationParams params = request.generation;
+    if (!params.has_seed) {
+      params.sampling.seed = own_seed;
+      params.has_seed = true;
+    }
     if (params.sampling.max_tokens == 0) {  // echo only: one token is computed and not shown
       params.sampling.max_tokens = 1;
     }
@@ -175,6 +273,13 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choic
     add_samples(std::get<ChoiceRequest>(choice), request.best_of, &choices);
   }
   return choices;
+}
+
+std::string ServedModel::namespace_of(const CacheScope& scope) const {
+  return cache_namespace({{"weights", facts_.weights_version},
+                          {"salt", scope.salt},
+                          {"principal", scope.principal},
+                          {"request", scope.request}});
 }
 
 std::vector<std::string> ServedModel::prompt_texts(const CompletionRequest& request) const {

@@ -23,8 +23,10 @@ namespace plumb {
 /// What the front end knows of the served model.
 struct ServedModelFacts {
   std::string served_name;
-  std::string model_path;    ///< for the operator; not shown to clients
-  std::string fingerprint;   ///< "plumb-0.1.0-1a2b3c4d"
+  std::string model_path;   ///< for the operator; not shown to clients
+  std::string fingerprint;  ///< "plumb-0.1.0-1a2b3c4d"
+  /// Identity of weights and cache format: what decides the keys and values of a prompt.
+  std::string weights_version;
   std::int64_t created = 0;  ///< Unix seconds of the start
   std::int64_t context_len = 0;
   std::int64_t kv_tokens = 0;  ///< that the KV cache holds; 0 = not known
@@ -32,6 +34,13 @@ struct ServedModelFacts {
   std::int64_t weight_bytes = 0;
   std::int64_t trained_context_len = 0;
   SamplingDefaults defaults;
+};
+
+/// Who may reuse the cached prefix of a request; empty parts play no part.
+struct CacheScope {
+  std::string salt;       ///< the request's own
+  std::string principal;  ///< the server's, for the key that asks
+  std::string request;    ///< of this request alone
 };
 
 /// Text on one side, token requests on the other: renders templates, tokenises, checks lengths.
@@ -60,12 +69,18 @@ class ServedModel {
   std::variant<std::vector<ChoiceRequest>, ApiError> completion_choices(
       const CompletionRequest& request, const std::string& request_id) const;
 
+  /// The part of the prefix cache in which requests of that scope share.
+  std::string namespace_of(const CacheScope& scope) const;
+
   /// The text of each prompt, for echo; empty without it.
   std::vector<std::string> prompt_texts(const CompletionRequest& request) const;
 
  private:
+  std::optional<ApiError> check_bytes(const char* param, std::size_t num_bytes) const;
   std::optional<ApiError> check_length(const char* param, std::int64_t prompt_len,
                                        std::int64_t max_tokens) const;
+  std::optional<ApiError> fill_sampling(const GenerationParams& params,
+                                        SamplingParams* sampling) const;
   std::variant<ChoiceRequest, ApiError> make_choice(const char* param,
                                                     const GenerationParams& params,
                                                     std::vector<TokenId> prompt,
@@ -75,6 +90,7 @@ class ServedModel {
   ServedModelFacts facts_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<ChatTemplate> chat_template_;
+  std::int64_t longest_token_bytes_ = 1;
 };
 
 }  // namespace plumb

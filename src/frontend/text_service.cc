@@ -3,7 +3,30 @@
 
 #include <utility>
 
+#include "frontend/tier_metrics.h"
+
 namespace plumb {
+namespace {
+
+void export_constraints(const ConstraintStats& stats, Metrics& metrics) {
+  const auto set = [&](const char* name, const char* help, double value) {
+    metrics.gauge(name, help).set(value);
+  };
+  set("plumb_grammar_compiled", "schemas and grammars compiled since the start",
+      static_cast<double>(stats.num_compiled));
+  set("plumb_grammar_compile_seconds", "time spent on compiling them, failures included",
+      std::chrono::duration<double>(stats.compile_time).count());
+  set("plumb_grammar_failed", "schemas and grammars that were refused, time-outs included",
+      static_cast<double>(stats.num_failed));
+  set("plumb_grammar_timeouts", "compilations that took too long",
+      static_cast<double>(stats.num_timeouts));
+  set("plumb_grammar_cache_hits", "constrained requests whose grammar was known",
+      static_cast<double>(stats.num_cache_hits));
+  set("plumb_grammar_cache_bytes", "memory of the known grammars",
+      static_cast<double>(stats.cache_bytes));
+}
+
+}  // namespace
 
 std::shared_ptr<Generation> TextService::new_generation(GenerationListener& listener,
                                                         Generation::Executor executor) {
@@ -21,8 +44,45 @@ bool TextService::is_healthy(std::chrono::nanoseconds max_age) const {
          !(beat.is_busy && clock_.now() - beat.last_beat > max_age);
 }
 
+namespace {
+
+double seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+void export_scheduler(const EngineStats& stats, Metrics& metrics) {
+  const auto refused = [&](const char* reason, std::int64_t value) {
+    metrics
+        .gauge("plumb_admission_rejects", "requests refused since the start, by reason",
+               {{"reason", reason}})
+        .set(static_cast<double>(value));
+  };
+  refused("queued_requests", stats.num_refused_requests);
+  refused("queued_tokens", stats.num_refused_tokens);
+  refused("predicted_ttft", stats.num_refused_ttft);
+  refused("less_important", stats.num_displaced_waiting);
+  const auto set = [&](const char* name, const char* help, double value) {
+    metrics.gauge(name, help).set(value);
+  };
+  set("plumb_predicted_ttft_seconds", "time in the queue of a request that comes now; 0 = unknown",
+      seconds(stats.predicted_ttft));
+  set("plumb_recompute_tokens", "prompt tokens computed again after preemption",
+      static_cast<double>(stats.recompute_tokens));
+  set("plumb_displacements", "preemptions for more important requests since the start",
+      static_cast<double>(stats.num_displaced));
+  set("plumb_passing", "requests started past one that had no room in the KV cache",
+      static_cast<double>(stats.num_passing));
+  set("plumb_prefill_allowance_tokens", "prompt tokens that the last step's time left",
+      static_cast<double>(stats.prefill_allowance));
+  set("plumb_planner_seconds", "time that the scheduler took since the start",
+      seconds(stats.planner_time));
+}
+
+}  // namespace
+
 void TextService::export_metrics(Metrics& metrics) const {
   const EngineStats stats = engine_.stats();
+  export_scheduler(stats, metrics);
   const auto set = [&](const char* name, const char* help, std::int64_t value) {
     metrics.gauge(name, help).set(static_cast<double>(value));
   };
@@ -33,11 +93,41 @@ void TextService::export_metrics(Metrics& metrics) const {
   set("plumb_kv_blocks_cached", "blocks in the prefix cache", stats.num_cached_blocks);
   set("plumb_steps", "steps since the start", stats.num_steps);
   set("plumb_preemptions", "preemptions since the start", stats.num_preemptions);
-  set("plumb_prefix_hits", "sequences that began with cached tokens", stats.num_prefix_hits);
+  set("plumb_kv_evicted_blocks", "blocks evicted from the prefix cache", stats.num_evicted_blocks);
+  set("plumb_prefix_queries", "sequences that looked for a cached prefix when they were started",
+      stats.num_prefix_queries);
+  set("plumb_prefix_hits", "of these, sequences that began with cached tokens",
+      stats.num_prefix_hits);
+  set("plumb_prefix_query_tokens", "prompt tokens of these sequences", stats.prompt_tokens);
+  set("plumb_prefix_hit_tokens", "of these, tokens found in the prefix cache", stats.cached_tokens);
+  set("plumb_prefix_tail_copies", "partial blocks copied instead of computed",
+      stats.num_tail_copies);
+  const auto set_ratio = [&](const char* name, const char* help, std::int64_t part,
+                             std::int64_t whole) {
+    const double ratio = whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+    metrics.gauge(name, help).set(ratio);
+  };
+  set_ratio("plumb_kv_usage", "part of the KV cache held by running sequences",
+            stats.num_used_blocks(), stats.num_blocks);
+  set_ratio("plumb_prefix_hit_rate",
+            "part of the prompt tokens found in the prefix cache at the first start; what is "
+            "computed again after a preemption does not count",
+            stats.cached_tokens, stats.prompt_tokens);
+  if (has_kv_events()) {
+    metrics.gauge("plumb_kv_event_seq", "number of the next batch of cache events")
+        .set(static_cast<double>(next_kv_event()));
+  }
   set("plumb_prefill_tokens", "prompt tokens computed, again after preemption included",
       stats.prefill_tokens);
   set("plumb_generated_tokens", "tokens produced since the start", stats.completion_tokens);
   set("plumb_aborted", "sequences aborted since the start", stats.num_aborted);
+  export_tier_metrics(stats.tiers, metrics);
+  set("plumb_grammar_masks", "token masks made for grammars since the start", stats.num_masks);
+  set("plumb_grammar_mask_microseconds", "time spent on these masks",
+      std::chrono::duration_cast<std::chrono::microseconds>(stats.mask_time).count());
+  set("plumb_grammar_forced_tokens", "tokens that grammars dictated, without a choice",
+      stats.num_forced_tokens);
+  export_constraints(constraints_.stats(), metrics);
 }
 
 }  // namespace plumb

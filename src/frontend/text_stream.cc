@@ -7,10 +7,10 @@ namespace plumb {
 
 TextStream::TextStream(const Tokenizer& tokenizer, const TextStreamOptions& options)
     : tokenizer_(tokenizer),
-      stops_(options.stops),
+      min_tokens_(options.min_tokens),
       include_stop_str_(options.include_stop_str),
       detokenizer_(tokenizer, {options.skip_special_tokens, options.at_text_start}),
-      matcher_(options.stops) {}
+      matcher_(options.stops, options.stop_regex) {}
 
 TokenText TextStream::describe(const EmittedToken& token) const {
   TokenText out{token.token, std::string(tokenizer_.token_bytes(token.token)), token.logprob, {}};
@@ -26,9 +26,10 @@ void TextStream::take(const EmittedToken& token, std::string* text) {
   decoded_bytes_ += static_cast<std::int64_t>(decoded.size());
   const bool is_open = !detokenizer_.held().empty();
   pending_.push_back({describe(token), decoded_bytes_ + (is_open ? 1 : 0)});
-  ++num_tokens_;
-  if (matcher_.push(decoded, text) && include_stop_str_) {
-    text->append(stops_[static_cast<std::size_t>(matcher_.matched())]);
+  if (++num_tokens_ <= min_tokens_) {
+    text->append(decoded);
+  } else if (matcher_.push(decoded, text) && include_stop_str_) {
+    text->append(matcher_.matched_text());
   }
 }
 
@@ -42,8 +43,8 @@ void TextStream::release(std::int64_t emitted, bool everything, ChoiceDelta* del
 ChoiceDelta TextStream::consume(const StreamEvent& event) {
   ChoiceDelta delta;
   for (const EmittedToken& token : event.tokens) {
-    if (matcher_.matched() != StopMatcher::kNone) {
-      return delta;
+    if (matcher_.has_matched()) {
+      break;
     }
     const bool ends_here = event.finish == FinishReason::kEos ||
                            (event.finish == FinishReason::kStop && !include_stop_str_);
@@ -55,22 +56,20 @@ ChoiceDelta TextStream::consume(const StreamEvent& event) {
     take(token, &delta.text);
   }
   const bool is_last = event.finish != FinishReason::kNone;
-  if (is_last && matcher_.matched() == StopMatcher::kNone) {
+  if (is_last && !matcher_.has_matched()) {
     std::string rest;
     detokenizer_.flush(&rest);
-    matcher_.push(rest, &delta.text);
-    matcher_.flush(&delta.text);
+    if ((matcher_.push(rest, &delta.text) || matcher_.flush(&delta.text)) && include_stop_str_) {
+      delta.text.append(matcher_.matched_text());
+    }
   }
   emitted_bytes_ += static_cast<std::int64_t>(delta.text.size());
-  release(emitted_bytes_, is_last && matcher_.matched() == StopMatcher::kNone, &delta);
+  release(emitted_bytes_, is_last && !matcher_.has_matched(), &delta);
   return delta;
 }
 
 std::optional<std::string> TextStream::matched_stop() const {
-  if (matcher_.matched() == StopMatcher::kNone) {
-    return std::nullopt;
-  }
-  return stops_[static_cast<std::size_t>(matcher_.matched())];
+  return matcher_.has_matched() ? std::optional(matcher_.stop()) : std::nullopt;
 }
 
 }  // namespace plumb

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,12 +12,15 @@
 #include "request/request.h"
 #include "tokenizer/detokenizer.h"
 #include "tokenizer/stop_matcher.h"
+#include "tokenizer/stop_regex.h"
 #include "tokenizer/tokenizer.h"
 
 namespace plumb {
 
 struct TextStreamOptions {
   std::vector<std::string> stops;
+  std::shared_ptr<const StopRegex> stop_regex;  ///< compiled once for all choices; may be null
+  std::int64_t min_tokens = 0;                  ///< the text of that many tokens is not tested
   bool include_stop_str = false;
   bool skip_special_tokens = true;
   bool at_text_start = false;  ///< the prompt is empty: the first token begins a text
@@ -35,8 +39,11 @@ class TextStream {
   /// matched, later tokens are dropped.
   ChoiceDelta consume(const StreamEvent& event);
 
-  /// The stop string that ended the text, if one has matched.
+  /// The stop string or expression that ended the text, if one has matched.
   std::optional<std::string> matched_stop() const;
+
+  /// Not ok once a stop expression took too long; the text must not go on.
+  const Status& status() const { return matcher_.status(); }
 
   /// Tokens taken, up to the one that completed a stop string.
   std::int64_t num_tokens() const { return num_tokens_; }
@@ -52,7 +59,7 @@ class TextStream {
   void release(std::int64_t emitted, bool everything, ChoiceDelta* delta);
 
   const Tokenizer& tokenizer_;
-  std::vector<std::string> stops_;
+  std::int64_t min_tokens_;
   bool include_stop_str_;
   Detokenizer detokenizer_;
   StopMatcher matcher_;

@@ -111,6 +111,43 @@ TEST_F(TextStreams, a_stop_string_is_kept_when_that_was_asked_for) {
   EXPECT_EQ(text.matched_stop(), "END");
 }
 
+TEST_F(TextStreams, a_stop_expression_ends_the_text_and_its_match_is_kept_when_wanted) {
+  TextStreamOptions options;
+  options.stop_regex = StopRegex::compile({"[0-9]+;"}).value();
+  TextStream text = stream(options);
+  EXPECT_EQ(text.consume(event_of("no 12")).text, "no ");
+  EXPECT_EQ(text.consume(event_of("3;x")).text, "");
+  EXPECT_EQ(text.matched_stop(), "[0-9]+;");
+  options.include_stop_str = true;
+  TextStream kept = stream(options);
+  EXPECT_EQ(kept.consume(event_of("no 123;x")).text, "no 123;");
+}
+
+TEST_F(TextStreams, a_match_that_the_end_of_the_text_decides_counts) {
+  TextStreamOptions options;
+  options.stop_regex = StopRegex::compile({"END$"}).value();
+  TextStream text = stream(options);
+  EXPECT_EQ(text.consume(event_of("the END", FinishReason::kLength)).text, "the ");
+  EXPECT_EQ(text.matched_stop(), "END$");
+}
+
+TEST_F(TextStreams, stops_are_not_tested_before_min_tokens) {
+  TextStreamOptions options;
+  options.stops = {"b"};
+  options.min_tokens = 3;
+  TextStream text = stream(options);
+  EXPECT_EQ(text.consume(event_of("bbb")).text, "bbb");
+  EXPECT_EQ(text.consume(event_of("ab")).text, "a");
+  EXPECT_EQ(text.matched_stop(), "b");
+}
+
+TEST_F(TextStreams, tokens_of_the_event_in_which_a_stop_matched_come_with_their_text) {
+  TextStreamOptions options;
+  options.stops = {"END"};
+  TextStream text = stream(options);
+  EXPECT_EQ(bytes_of(text.consume(event_of("abENDxyz"))), "ab");
+}
+
 TEST_F(TextStreams, the_token_that_ends_a_text_is_counted_and_not_shown) {
   for (const FinishReason reason : {FinishReason::kEos, FinishReason::kStop}) {
     TextStream text = stream();

@@ -10,6 +10,7 @@ BlockPool::BlockPool(std::int64_t num_blocks) {
   PLUMB_CHECK(num_blocks >= 0 && num_blocks <= std::numeric_limits<std::int32_t>::max(),
               "a pool of " + std::to_string(num_blocks) + " blocks");
   is_free_.assign(static_cast<std::size_t>(num_blocks), 1);
+  lease_numbers_.assign(is_free_.size(), 0);
   free_.reserve(is_free_.size());
   for (std::int64_t i = num_blocks - 1; i >= 0; --i) {
     free_.push_back(static_cast<BlockId>(i));
@@ -24,6 +25,7 @@ Result<BlockRef> BlockPool::take() {
   const BlockId id = free_.back();
   free_.pop_back();
   is_free_[static_cast<std::size_t>(id)] = 0;
+  ++lease_numbers_[static_cast<std::size_t>(id)];
   return BlockRef(this, id);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,16 @@ class BlockPool {
 
   std::int64_t num_leased() const { return num_blocks() - num_free(); }
 
+  /// How often the block was taken: as long as it stays the same, nobody else wrote the block.
+  std::uint32_t lease_number(BlockId id) const {
+    return lease_numbers_[static_cast<std::size_t>(id)];
+  }
+
+  /// The blocks given back last. Requires that none was taken since.
+  std::span<const BlockId> last_freed(std::int64_t count) const {
+    return std::span(free_).last(static_cast<std::size_t>(count));
+  }
+
   bool is_free(BlockId id) const { return is_free_[static_cast<std::size_t>(id)] != 0; }
 
   /// Errors kInternal when the free list and the marks disagree.
@@ -80,6 +91,7 @@ class BlockPool {
 
   std::vector<BlockId> free_;
   std::vector<char> is_free_;
+  std::vector<std::uint32_t> lease_numbers_;
 };
 
 inline BlockRef::~BlockRef() {

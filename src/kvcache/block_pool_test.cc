@@ -74,6 +74,25 @@ TEST(BlockPool, random_use_never_lends_a_block_twice) {
   EXPECT_TRUE(pool.check_invariants().ok());
 }
 
+TEST(BlockPool, says_who_left_last_and_whether_a_block_was_taken_again) {
+  BlockPool pool(4);
+  std::vector<BlockRef> held;
+  for (int i = 0; i < 3; ++i) {
+    held.push_back(pool.take().value());
+  }
+  const BlockId first = held[0].id();
+  const BlockId second = held[1].id();
+  const std::uint32_t lease = pool.lease_number(second);
+  held[0] = BlockRef();
+  held[1] = BlockRef();
+  EXPECT_EQ(pool.last_freed(2)[0], first);
+  EXPECT_EQ(pool.last_freed(2)[1], second);
+  EXPECT_EQ(pool.lease_number(second), lease);
+  held[1] = pool.take().value();
+  EXPECT_EQ(held[1].id(), second);
+  EXPECT_NE(pool.lease_number(second), lease);
+}
+
 TEST(BlockPool, a_part_of_a_block_takes_a_whole_one) {
   EXPECT_EQ(num_blocks_for(0, 32), 0);
   EXPECT_EQ(num_blocks_for(1, 32), 1);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/token_id.h"
 #include "kvcache/block_pool.h"
 #include "kvcache/evict_policy.h"
@@ -26,6 +27,7 @@ struct FirstBlockOrder {
 struct PrefixNode {
   std::vector<TokenId> tokens;  ///< block_size for each block
   std::vector<BlockRef> blocks;
+  std::vector<Digest256> digests;  ///< of the blocks, while events are recorded; else empty
   PrefixNode* parent = nullptr;
   /// By the first block of each child's tokens; the keys are views of them.
   std::map<std::span<const TokenId>, std::unique_ptr<PrefixNode>, FirstBlockOrder> children;

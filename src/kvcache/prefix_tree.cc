@@ -29,15 +29,13 @@ PrefixLock::~PrefixLock() {
   }
 }
 
-PrefixTree::PrefixTree(std::int64_t block_size, EvictStrategy strategy)
-    : block_size_(block_size), strategy_(strategy) {
+PrefixTree::PrefixTree(std::int64_t block_size, EvictStrategy strategy, KvEventRecorder* recorder)
+    : block_size_(block_size), strategy_(strategy), recorder_(recorder) {
   PLUMB_CHECK(block_size >= 1, "block size of the prefix tree");
 }
 
 PrefixTree::~PrefixTree() {
-  // Deep trees are taken apart leaf by leaf, not by recursion.
-  evict(num_evictable_);
-  PLUMB_CHECK(num_blocks_ == 0, "a prefix lock outlives its tree");
+  clear();
 }
 
 // Where a look-up ended: `node` is the deepest node whose edge matched as a whole or in part.
@@ -87,7 +85,7 @@ PrefixPeek PrefixTree::peek(std::string_view cache_namespace,
 }
 
 PrefixLock PrefixTree::match(std::string_view cache_namespace, std::span<const TokenId> tokens,
-                             std::vector<BlockId>* blocks) {
+                             std::vector<BlockId>* blocks, bool is_new_request) {
   const auto root = roots_.find(cache_namespace);
   if (root == roots_.end()) {
     return {};
@@ -104,9 +102,9 @@ PrefixLock PrefixTree::match(std::string_view cache_namespace, std::span<const T
   auto out = blocks->begin() + begin + end.num_blocks;
   ++now_;
   for (PrefixNode* node = last; !node->is_root(); node = node->parent) {
-    change_key(*node, [this](EvictSnapshot& evict) {
+    change_key(*node, [this, is_new_request](EvictSnapshot& evict) {
       evict.last_access = now_;
-      ++evict.hit_count;
+      evict.hit_count += is_new_request ? 1 : 0;
       evict.first_to_evict = false;
     });
     for (auto block = node->blocks.rbegin(); block != node->blocks.rend(); ++block) {
@@ -114,6 +112,39 @@ PrefixLock PrefixTree::match(std::string_view cache_namespace, std::span<const T
     }
   }
   return lock(last);
+}
+
+// Siblings are ordered by the bytes of their first blocks, so those that share the longest
+// beginning with some tokens stand next to the place where these would stand.
+PrefixTail PrefixTree::find_tail(std::string_view cache_namespace, const PrefixLock& matched,
+                                 std::span<const TokenId> next) const {
+  const PrefixNode* node = matched.node_;
+  if (node == nullptr) {
+    const auto root = roots_.find(cache_namespace);
+    node = root == roots_.end() ? nullptr : root->second.get();
+  }
+  const auto block_len = static_cast<std::size_t>(block_size_);
+  next = next.first(std::min(next.size(), block_len - 1));
+  if (node == nullptr || next.empty()) {
+    return {};
+  }
+  std::vector<TokenId> place(next.begin(), next.end());
+  place.resize(block_len);
+  const auto after = node->children.lower_bound(place);
+  PrefixTail best;
+  const auto consider = [&](const auto& child) {
+    const auto end = std::mismatch(next.begin(), next.end(), child->first.begin());
+    if (end.first - next.begin() > best.num_tokens) {
+      best = {child->second->blocks.front().id(), end.first - next.begin()};
+    }
+  };
+  if (after != node->children.end()) {
+    consider(after);
+  }
+  if (after != node->children.begin()) {
+    consider(std::prev(after));
+  }
+  return best;
 }
 
 PrefixLock PrefixTree::insert(std::string_view cache_namespace, std::span<const TokenId> tokens,
@@ -183,6 +214,11 @@ PrefixNode* PrefixTree::split(PrefixNode& node, std::int64_t num_blocks) {
   upper->num_locks = node.num_locks;
   upper->evict = node.evict;
   upper->id = next_node_id_++;
+  if (!node.digests.empty()) {
+    const auto at = node.digests.begin() + num_blocks;
+    upper->digests.assign(node.digests.begin(), at);
+    node.digests.erase(node.digests.begin(), at);
+  }
   node.tokens.erase(node.tokens.begin(), node.tokens.begin() + num_tokens);
   node.blocks.erase(node.blocks.begin(), node.blocks.begin() + num_blocks);
   node.parent = upper.get();
@@ -207,6 +243,9 @@ PrefixNode* PrefixTree::add_leaf(PrefixNode& parent, std::span<const TokenId> to
   leaf->evict = {now_, now_, 0, owner.priority, owner.first_to_evict};
   leaf->id = next_node_id_++;
   PrefixNode* result = leaf.get();
+  if (recorder_ != nullptr) {
+    record_stored(*result);
+  }
   unlist(parent);
   parent.children.emplace(
       std::span<const TokenId>(result->tokens).first(static_cast<std::size_t>(block_size_)),
@@ -216,6 +255,21 @@ PrefixNode* PrefixTree::add_leaf(PrefixNode& parent, std::span<const TokenId> to
   num_evictable_ += result->num_blocks();
   list_as_leaf(*result);
   return result;
+}
+
+// Continues the hash chain from the node above.
+void PrefixTree::record_stored(PrefixNode& leaf) {
+  const PrefixNode& parent = *leaf.parent;
+  const Digest256* before = parent.is_root() ? nullptr : &parent.digests.back();
+  const auto block_len = static_cast<std::size_t>(block_size_);
+  leaf.digests.reserve(leaf.blocks.size());
+  for (std::size_t i = 0; i < leaf.blocks.size(); ++i) {
+    const auto tokens = std::span<const TokenId>(leaf.tokens).subspan(i * block_len, block_len);
+    leaf.digests.push_back(i > 0               ? chained_digest(leaf.digests.back(), tokens)
+                           : before != nullptr ? chained_digest(*before, tokens)
+                                               : chained_digest(parent.root_name, tokens));
+  }
+  recorder_->stored(before, leaf.digests, leaf.tokens, KvMedium::kGpu);
 }
 
 PrefixLock PrefixTree::lock(PrefixNode* node) {
@@ -243,19 +297,41 @@ void PrefixTree::unlock(PrefixNode* node) {
 std::int64_t PrefixTree::evict(std::int64_t num_blocks) {
   std::int64_t num_freed = 0;
   while (num_freed < num_blocks && !leaves_.empty()) {
-    PrefixNode& leaf = **leaves_.begin();
-    const std::int64_t wanted = std::min(num_blocks - num_freed, leaf.num_blocks());
-    leaf.blocks.resize(static_cast<std::size_t>(leaf.num_blocks() - wanted));
-    num_freed += wanted;
-    num_blocks_ -= wanted;
-    num_evictable_ -= wanted;
-    if (leaf.blocks.empty()) {
-      remove_leaf(leaf);
-    } else {
-      leaf.tokens.resize(static_cast<std::size_t>(leaf.num_blocks() * block_size_));
-    }
+    num_freed += shrink(**leaves_.begin(), num_blocks - num_freed);
   }
   return num_freed;
+}
+
+// Evicts blocks from the tail of a leaf, at most all; returns how many.
+std::int64_t PrefixTree::shrink(PrefixNode& leaf, std::int64_t num_blocks) {
+  const std::int64_t wanted = std::min(num_blocks, leaf.num_blocks());
+  const auto rest = static_cast<std::size_t>(leaf.num_blocks() - wanted);
+  if (!leaf.digests.empty()) {
+    if (recorder_ != nullptr) {
+      recorder_->removed(std::span<const Digest256>(leaf.digests).subspan(rest), KvMedium::kGpu);
+    }
+    leaf.digests.resize(rest);
+  }
+  leaf.blocks.resize(rest);
+  num_blocks_ -= wanted;
+  num_evictable_ -= wanted;
+  if (leaf.blocks.empty()) {
+    remove_leaf(leaf);
+  } else {
+    leaf.tokens.resize(static_cast<std::size_t>(leaf.num_blocks() * block_size_));
+  }
+  return wanted;
+}
+
+// Deep trees are taken apart leaf by leaf, not by recursion.
+void PrefixTree::clear() {
+  KvEventRecorder* const recorder = std::exchange(recorder_, nullptr);  // one event says it all
+  evict(num_evictable_);
+  PLUMB_CHECK(num_blocks_ == 0, "a prefix lock outlives what the tree holds");
+  recorder_ = recorder;
+  if (recorder_ != nullptr) {
+    recorder_->cleared();
+  }
 }
 
 void PrefixTree::remove_leaf(PrefixNode& node) {

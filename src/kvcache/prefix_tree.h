@@ -15,6 +15,7 @@
 #include "base/token_id.h"
 #include "kvcache/block_pool.h"
 #include "kvcache/evict_policy.h"
+#include "kvcache/kv_event_recorder.h"
 
 namespace plumb {
 
@@ -57,6 +58,12 @@ struct PrefixPeek {
   std::int64_t num_evictable_blocks = 0;  ///< of these, blocks that nobody holds now
 };
 
+/// Another block that begins with tokens which a sequence is to compute next.
+struct PrefixTail {
+  BlockId block{};
+  std::int64_t num_tokens = 0;  ///< that agree, less than a block; 0 = there is no such block
+};
+
 /// What the tree gets to know about the sequence that stores a prefix.
 struct PrefixOwner {
   std::int64_t priority = 0;
@@ -74,8 +81,9 @@ struct PrefixOwner {
 /// Source  Zheng et al. 2024, "SGLang", section 3 (radix attention).
 class PrefixTree {
  public:
-  /// Requires block_size >= 1.
-  PrefixTree(std::int64_t block_size, EvictStrategy strategy);
+  /// With a recorder, which outlives the tree, the tree keeps the hash of every block and tells
+  /// what it stores and evicts. Requires block_size >= 1.
+  PrefixTree(std::int64_t block_size, EvictStrategy strategy, KvEventRecorder* recorder = nullptr);
   ~PrefixTree();
   PrefixTree(const PrefixTree&) = delete;
   PrefixTree& operator=(const PrefixTree&) = delete;
@@ -85,9 +93,14 @@ class PrefixTree {
 
   /// Appends the blocks of the longest cached prefix of `tokens` to `blocks` and protects them. The
   /// caller leaves out of `tokens` what it must compute itself (at least the last token). Counts as
-  /// one reuse.
+  /// one reuse, unless the same request has matched before (it was preempted meanwhile).
   PrefixLock match(std::string_view cache_namespace, std::span<const TokenId> tokens,
-                   std::vector<BlockId>* blocks);
+                   std::vector<BlockId>* blocks, bool is_new_request = true);
+
+  /// The cached block that begins with the most of `next`, the tokens behind a matched prefix; its
+  /// lock is empty if nothing was matched. Protects nothing.
+  PrefixTail find_tail(std::string_view cache_namespace, const PrefixLock& matched,
+                       std::span<const TokenId> next) const;
 
   /// Stores the full blocks of `tokens` and protects them.
   ///
@@ -103,6 +116,9 @@ class PrefixTree {
 
   /// Gives back exactly that many blocks, or all that nobody holds. Returns how many.
   std::int64_t evict(std::int64_t num_blocks);
+
+  /// Forgets everything. Requires no lock is alive.
+  void clear();
 
   std::int64_t num_blocks() const { return num_blocks_; }
 
@@ -131,6 +147,8 @@ class PrefixTree {
                        std::span<BlockRef> blocks, const PrefixOwner& owner);
   PrefixLock lock(PrefixNode* node);
   void unlock(PrefixNode* node);
+  void record_stored(PrefixNode& leaf);
+  std::int64_t shrink(PrefixNode& leaf, std::int64_t num_blocks);
   void remove_leaf(PrefixNode& node);
   void forget_if_unused(PrefixNode& root);
   void list_as_leaf(PrefixNode& node);
@@ -144,6 +162,7 @@ class PrefixTree {
 
   std::int64_t block_size_;
   EvictStrategy strategy_;
+  KvEventRecorder* recorder_;  ///< may be null
   std::map<std::string, std::unique_ptr<PrefixNode>, std::less<>> roots_;
   std::set<PrefixNode*, LeafOrder> leaves_;  ///< evictable: no children, not locked
   std::int64_t num_blocks_ = 0;

@@ -32,6 +32,9 @@ Status check_node(const PrefixNode& node, std::int64_t block_size, Totals* total
       return broken(node, "a block is missing or has two owners");
     }
   }
+  if (!node.digests.empty() && std::ssize(node.digests) != node.num_blocks()) {
+    return broken(node, "blocks and their hashes disagree");
+  }
   const bool is_leaf = node.children.empty() && node.num_locks == 0;
   totals->num_leaves += is_leaf ? 1 : 0;
   return is_leaf == node.is_listed ? Status() : broken(node, "leaf set disagrees");

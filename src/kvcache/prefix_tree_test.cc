@@ -194,6 +194,37 @@ TEST(PrefixTreeEviction, lru_takes_leaves_then_the_parent_that_became_a_leaf) {
   t.cache.expect_sound(1);
 }
 
+TEST(PrefixTreeEviction, one_call_frees_exactly_what_is_wanted_across_the_cascade) {
+  FourNodes t(EvictStrategy::kLru);
+  PrefixLock lock_d;
+  t.cache.store(t.d, &lock_d);
+  t.cache.store(t.b);
+  t.cache.store(t.c);
+  EXPECT_EQ(t.cache.tree.evict(6), 6);  // B, C, and one block off the tail of A
+  EXPECT_EQ(t.cache.cached(t.b), 3);
+  EXPECT_EQ(t.cache.cached(t.c), 3);
+  EXPECT_EQ(t.cache.cached(t.d), 5);
+  t.cache.expect_sound(1);
+}
+
+TEST(PrefixTreeEviction, a_request_that_starts_again_is_no_second_reuse) {
+  const auto survivors = [](bool is_new_request) {
+    FourNodes t(EvictStrategy::kSlru);
+    t.cache.store(t.b);
+    t.cache.store(t.c);
+    t.cache.match(t.c);
+    t.cache.match(t.c);
+    std::vector<BlockId> blocks;
+    t.cache.tree.match("", t.b, &blocks);
+    t.cache.tree.match("", t.b, &blocks, is_new_request);
+    t.cache.tree.evict(1);
+    return std::pair(t.cache.cached(t.b), t.cache.cached(t.c));
+  };
+  const auto both = [](std::int64_t b, std::int64_t c) { return std::pair(b, c); };
+  EXPECT_EQ(survivors(true), both(6, 6));   // two reuses each: C was used less recently
+  EXPECT_EQ(survivors(false), both(5, 7));  // B has one
+}
+
 TEST(PrefixTreeEviction, filo_takes_the_youngest_first) {
   FourNodes t(EvictStrategy::kFilo);
   t.cache.store(t.a);

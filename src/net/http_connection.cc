@@ -198,7 +198,7 @@ std::size_t HttpConnection::consume(std::string_view bytes) {
     switch (outcome.step) {
       case ParseStep::kNeedMore:
         after_partial_input();
-        return num_consumed;
+        return discard_input_ ? bytes.size() : num_consumed;
       case ParseStep::kDone:
         dispatch();
         break;
@@ -223,6 +223,12 @@ void HttpConnection::after_partial_input() {
   }
   phase_ = Phase::kBody;
   set_deadline(options().body_timeout);
+  HttpRequest head = parser_->head();
+  head.peer_address = stream_->peer_address();
+  if (std::optional<HttpResponse> refusal = home_.context.handler.refuse(head)) {
+    give_up(std::move(*refusal));
+    return;
+  }
   if (parser_->expects_continue() && !continue_sent_) {
     continue_sent_ = true;
     out_parts_[0] = kContinue;
@@ -247,12 +253,18 @@ void HttpConnection::dispatch() {
   home_.context.handler.handle(std::move(request), ResponseWriter(response_));
 }
 
-// Answers for the handler and gives up on what the client still sends.
+// Answers for the handler.
 void HttpConnection::fail(int status) {
   ErrorBody error{"text/plain", std::string(reason_phrase(status)) + "\n"};
   if (options().error_body) {
     error = options().error_body(status);
   }
+  error.headers.add("content-type", std::move(error.content_type));
+  give_up({status, std::move(error.headers), std::move(error.body)});
+}
+
+// Answers, and gives up on what the client still sends.
+void HttpConnection::give_up(HttpResponse response) {
   parser_.reset();
   in_.clear();
   discard_input_ = true;
@@ -261,8 +273,7 @@ void HttpConnection::fail(int status) {
   phase_ = Phase::kAnswering;
   deadline_ = kNever;
   response_ = std::make_shared<ResponseState>(home_.loop, weak_from_this(), BufferLimits{});
-  response_->send(
-      {status, {{"content-type", std::move(error.content_type)}}, std::move(error.body)});
+  response_->send(std::move(response));
   again_ = true;
 }
 

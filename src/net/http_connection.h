@@ -80,6 +80,7 @@ class HttpConnection final : public ResponseSink,
   void after_partial_input();
   void dispatch();
   void fail(int status);
+  void give_up(HttpResponse response);
 
   // Writing.
   void flush();

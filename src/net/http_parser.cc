@@ -184,6 +184,12 @@ class RequestParser::Impl final : public Parser<true> {
 
   bool version_10() const { return version_ == 10; }
 
+  HttpRequest head() const {
+    HttpRequest head = request_;
+    head.headers = headers;
+    return head;
+  }
+
   HttpRequest take_request() {
     request_.headers = std::move(headers);
     request_.body = std::move(body);
@@ -313,6 +319,10 @@ int RequestParser::error_status() const {
 
 bool RequestParser::head_done() const {
   return impl_->head_done();
+}
+
+HttpRequest RequestParser::head() const {
+  return impl_->head();
 }
 
 bool RequestParser::expects_continue() const {

@@ -31,6 +31,8 @@ class RequestParser {
   int error_status() const;
 
   bool head_done() const;
+  /// The request without its body. Requires head_done().
+  HttpRequest head() const;
   bool expects_continue() const;
   bool keep_alive() const;
   bool is_http_10() const;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,11 @@ class HttpHandler {
   /// Takes one request; the answer may be given now or later, from any thread.
   /// Thread: the loop of the connection; must not block.
   virtual void handle(HttpRequest request, ResponseWriter writer) = 0;
+
+  /// Sees the head of a request (its body is empty) whose body has not all come yet. An answer is
+  /// sent at once and the body is not read; handle() never hears of the request.
+  /// Thread: as handle().
+  virtual std::optional<HttpResponse> refuse(const HttpRequest& /*head*/) { return std::nullopt; }
 };
 
 /// What a client that shuts its sending side while it waits for an answer means.
@@ -35,6 +41,7 @@ enum class HalfClose : unsigned char {
 struct ErrorBody {
   std::string content_type;
   std::string body;
+  Headers headers = {};  ///< further ones
 };
 
 struct HttpServerOptions {

@@ -28,6 +28,12 @@ class FunctionHandler final : public HttpHandler {
     function_(std::move(request), std::move(writer));
   }
 
+  std::optional<HttpResponse> refuse(const HttpRequest& head) override {
+    return head.headers.find("x-refuse").has_value()
+               ? std::optional(HttpResponse{401, {}, head.method + " " + head.target})
+               : std::nullopt;
+  }
+
  private:
   Function function_;
 };
@@ -140,7 +146,8 @@ TEST(HttpServer, error_bodies_come_from_the_callback) {
   FunctionHandler handler(echo);
   HttpServerOptions options;
   options.error_body = [](int status) {
-    return ErrorBody{"application/json", "{\"status\":" + std::to_string(status) + "}"};
+    return ErrorBody{
+        "application/json", "{\"status\":" + std::to_string(status) + "}", {{"x-id", "7"}}};
   };
   const auto server = serve(handler, std::move(options));
   RawClient client(server->port());
@@ -148,7 +155,19 @@ TEST(HttpServer, error_bodies_come_from_the_callback) {
   const std::string response = client.read_all();
   EXPECT_EQ(status_line(response), "HTTP/1.1 400 Bad Request");
   EXPECT_NE(response.find("content-type: application/json\r\n"), std::string::npos);
+  EXPECT_NE(response.find("x-id: 7\r\n"), std::string::npos);
   EXPECT_EQ(body_of(response), "{\"status\":400}");
+}
+
+TEST(HttpServer, a_body_of_a_refused_head_is_not_waited_for) {
+  FunctionHandler handler(echo);
+  const auto server = serve(handler);
+  RawClient client(server->port());
+  client.send(
+      "POST /p HTTP/1.1\r\nhost: x\r\nx-refuse: 1\r\ncontent-length: 1000\r\n\r\nonly the start");
+  const std::string response = client.read_all();
+  EXPECT_EQ(status_line(response), "HTTP/1.1 401 Unauthorized");
+  EXPECT_EQ(body_of(response), "POST /p");
 }
 
 TEST(HttpServer, a_declared_body_above_the_limit_is_refused_before_it_is_read) {

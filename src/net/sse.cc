@@ -26,6 +26,11 @@ void append_sse(std::string* out, std::string_view event, std::string_view data)
   *out += '\n';
 }
 
+void append_sse(std::string* out, std::string_view event, std::string_view data, std::uint64_t id) {
+  *out += "id: " + std::to_string(id) + "\n";
+  append_sse(out, event, data);
+}
+
 Status SseParser::feed(std::string_view bytes, std::vector<SseEvent>* events) {
   while (!bytes.empty()) {
     if (after_cr_ && bytes.front() == '\n') {  // the second half of CRLF

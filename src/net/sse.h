@@ -22,6 +22,8 @@ struct SseEvent {
 /// Appends one event: an event line if the name is not empty, a data line for each line of data,
 /// and the blank line. Requires the name holds no line break.
 void append_sse(std::string* out, std::string_view event, std::string_view data);
+/// As above, with an id line: what a client that comes back names in last-event-id.
+void append_sse(std::string* out, std::string_view event, std::string_view data, std::uint64_t id);
 
 /// Decodes a stream of server-sent events piece by piece, wherever it is cut.
 ///

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,27 +13,38 @@
 
 namespace plumb {
 
+class CompiledGrammar;
+
 /// Identity of one sequence inside an engine; unique for its lifetime, in order of submission.
 enum class SeqId : std::uint64_t {};
+
+/// Priorities are within ± this.
+inline constexpr std::int64_t kMaxPriority = 1'000'000;
 
 /// Tokens in, tokens out: what the engine is asked to do. Text is the front end's business.
 struct Request {
   std::string id;  ///< external id, for logs
   std::vector<TokenId> prompt;
   SamplingParams sampling;
-  std::int64_t priority = 0;    ///< higher is more important
+  /// What the output must be; null = anything. Immutable, and shared by all requests that ask for
+  /// the same and by the cache that compiled it.
+  std::shared_ptr<const CompiledGrammar> grammar;
+  std::int64_t priority = 0;    ///< within ± kMaxPriority; an option says which end is important
+  std::string tenant;           ///< who asks, by the name of the key; empty = nobody in particular
+  std::string routing_key;      ///< requests with equal keys do well to run together
   std::string cache_namespace;  ///< sequences share cached prefixes only inside one namespace
   std::optional<std::chrono::milliseconds> timeout;        ///< from submission to the last token
   std::optional<std::chrono::milliseconds> queue_timeout;  ///< from submission to the first step
 };
 
 enum class FinishReason : unsigned char {
-  kNone,    ///< still running
-  kEos,     ///< an end-of-generation token
-  kStop,    ///< a stop token id of the request (matched_token says which), or a stop string of the
-            ///< front end
-  kLength,  ///< max_tokens or the context limit
-  kAbort,   ///< cancelled, timed out or failed: see the status
+  kNone,  ///< still running
+  kEos,   ///< an end-of-generation token
+  kStop,  ///< a stop token id of the request (matched_token says which), or a stop string of the
+          ///< front end
+  kComplete,  ///< the grammar of the request allows nothing more
+  kLength,    ///< max_tokens or the context limit
+  kAbort,     ///< cancelled, timed out or failed: see the status
 };
 
 struct TokenLogprob {
@@ -45,6 +57,7 @@ struct EmittedToken {
   TokenId token = -1;
   float logprob = 0.0F;                    ///< valid if logprobs were asked for
   std::vector<TokenLogprob> top_logprobs;  ///< most likely first, ties by id
+  std::int64_t rank = 0;                   ///< of a prompt token with logprobs: 1 = the most likely
 };
 
 struct Usage {

@@ -46,6 +46,27 @@ Status validate_token(const char* field, TokenId token, std::int64_t vocab_size)
   return {};
 }
 
+Status validate_logprobs(const char* field, int count) {
+  if (count < 0 || count > 20) {
+    return {Code::kInvalidArgument,
+            std::string(field) + " is " + std::to_string(count) + ", expected 0 to 20"};
+  }
+  return {};
+}
+
+Status validate_bad_words(const SamplingParams& params, std::int64_t vocab_size) {
+  for (const std::vector<TokenId>& word : params.bad_words) {
+    if (word.empty()) {
+      return {Code::kInvalidArgument,
+              "bad_words holds an empty sequence, expected at least 1 token each"};
+    }
+    for (const TokenId token : word) {
+      PLUMB_RETURN_IF_ERROR(validate_token("bad_words", token, vocab_size));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Status validate(const SamplingParams& params, std::int64_t vocab_size) {
@@ -58,10 +79,8 @@ Status validate(const SamplingParams& params, std::int64_t vocab_size) {
                                         ", expected at most max_tokens " +
                                         std::to_string(params.max_tokens)};
   }
-  if (params.top_logprobs < 0 || params.top_logprobs > 20) {
-    return {Code::kInvalidArgument,
-            "top_logprobs is " + std::to_string(params.top_logprobs) + ", expected 0 to 20"};
-  }
+  PLUMB_RETURN_IF_ERROR(validate_logprobs("top_logprobs", params.top_logprobs));
+  PLUMB_RETURN_IF_ERROR(validate_logprobs("prompt_logprobs", params.prompt_top_logprobs));
   for (const auto& [token, bias] : params.logit_bias) {
     PLUMB_RETURN_IF_ERROR(validate_token("logit_bias", token, vocab_size));
     if (!within(bias, -100, 100)) {
@@ -71,6 +90,7 @@ Status validate(const SamplingParams& params, std::int64_t vocab_size) {
   for (const TokenId token : params.allowed_token_ids) {
     PLUMB_RETURN_IF_ERROR(validate_token("allowed_token_ids", token, vocab_size));
   }
+  PLUMB_RETURN_IF_ERROR(validate_bad_words(params, vocab_size));
   for (const TokenId token : params.stop_token_ids) {
     PLUMB_RETURN_IF_ERROR(validate_token("stop_token_ids", token, vocab_size));
   }

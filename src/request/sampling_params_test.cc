@@ -29,6 +29,16 @@ TEST(SamplingParams, each_range_is_checked_and_the_message_names_the_field) {
               p.logit_bias = {{100, 1.0F}};
             }),
             "logit_bias names token 100, expected 0 to 99");
+  EXPECT_EQ(message([](auto& p) {
+              p.bad_words = {{1}, {}};
+            }),
+            "bad_words holds an empty sequence, expected at least 1 token each");
+  EXPECT_EQ(message([](auto& p) {
+              p.bad_words = {{1, 100}};
+            }),
+            "bad_words names token 100, expected 0 to 99");
+  EXPECT_EQ(message([](auto& p) { p.prompt_top_logprobs = 21; }),
+            "prompt_logprobs is 21, expected 0 to 20");
   EXPECT_EQ(message([](auto& p) { p.max_tokens = 2, p.min_tokens = 3; }),
             "min_tokens is 3, expected at most max_tokens 2");
 }

@@ -19,17 +19,20 @@ std::size_t bucket_of(float z) {
 }  // namespace
 
 CandidateCut CandidateCutter::find(std::span<const float> z, std::int64_t top_k, double top_p,
-                                   double min_p) {
+                                   double min_p, bool joint) {
   CandidateCut cut;
   const bool by_count = top_k > 0 && top_k < std::ssize(z);
   const bool by_mass = top_p < 1.0;
   if (by_count || by_mass) {
     fill_buckets(z, by_mass);
     double total = std::accumulate(masses_.begin(), masses_.end(), 0.0);
+    const double whole = total;
     if (by_count) {
       cut = cut_top_k(z, top_k, &total);
     }
-    if (by_mass) {
+    if (by_mass && joint) {
+      cut = cut.stricter(cut_top_p(z, top_p, whole, {}));
+    } else if (by_mass) {
       cut = cut_top_p(z, top_p, total, cut);
     }
   }

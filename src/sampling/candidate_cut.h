@@ -38,11 +38,14 @@ struct CandidateCut {
 /// Cost    O(V), plus sorting one bucket; allocates only until its buffers have grown.
 class CandidateCutter {
  public:
-  /// Top-k, then top-p on what is left, renormalised, then min-p.
+  /// Top-k, then top-p on what is left, renormalised, then min-p. With `joint`, top-p counts the
+  /// whole distribution and both must keep a token: of p = .5 .3 .1 .1 with k = 2, p = .6 one
+  /// survives (.625 >= .6), jointly two do (.5 < .6).
   ///
   /// Shapes    z [V]: (logit - max) / temperature.
   /// Requires  top_k <= 0 means off; top_p in (0, 1], min_p in [0, 1].
-  CandidateCut find(std::span<const float> z, std::int64_t top_k, double top_p, double min_p);
+  CandidateCut find(std::span<const float> z, std::int64_t top_k, double top_p, double min_p,
+                    bool joint = false);
 
  private:
   static constexpr std::size_t kNumBuckets = 1024;

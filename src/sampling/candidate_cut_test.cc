@@ -63,6 +63,16 @@ TEST(CandidateCutter, top_p_works_on_what_top_k_left_renormalised) {
   EXPECT_EQ(survivors(z, cutter.find(z, 0, 0.6, 0)), (Ids{0, 1}));
 }
 
+TEST(CandidateCutter, jointly_top_p_works_on_the_whole_distribution) {
+  const std::vector<float> z = z_of({.5, .3, .1, .1});
+  CandidateCutter cutter;
+  EXPECT_EQ(survivors(z, cutter.find(z, 2, 0.6, 0, true)), (Ids{0, 1}));  // .5 < .6
+  EXPECT_EQ(survivors(z, cutter.find(z, 1, 0.9, 0, true)), (Ids{0}));
+  EXPECT_EQ(survivors(z, cutter.find(z, 3, 0.4, 0, true)), (Ids{0}));
+  EXPECT_EQ(survivors(z, cutter.find(z, 0, 0.6, 0, true)), (Ids{0, 1}));
+  EXPECT_EQ(survivors(z, cutter.find(z, 3, 1.0, 0, true)), (Ids{0, 1, 2}));
+}
+
 TEST(CandidateCutter, top_p_keeps_the_smallest_prefix_and_at_least_one) {
   const std::vector<float> z = z_of({.1, .2, .4, .3});
   CandidateCutter cutter;

@@ -131,4 +131,14 @@ EmittedToken logprobs_of(std::span<const float> logits, float max, TokenId token
   return {token, static_cast<float>(logit - log_sum), top_logprobs(logits, log_sum, num_top)};
 }
 
+std::int64_t rank_of(std::span<const float> logits, TokenId token) {
+  const auto at = static_cast<std::size_t>(token);
+  const float logit = logits[at];
+  std::int64_t num_before = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    num_before += logits[i] > logit || (logits[i] == logit && i < at) ? 1 : 0;
+  }
+  return num_before + 1;
+}
+
 }  // namespace plumb

@@ -37,8 +37,11 @@ double log_sum_exp(std::span<const float> logits, float max);
 std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, double log_sum,
                                        std::int64_t count);
 
-/// The log probability of one token of a row, with the most likely ones beside it.
+/// The log probability of one token of a row, with the most likely ones beside it; rank is 0.
 EmittedToken logprobs_of(std::span<const float> logits, float max, TokenId token,
                          std::int64_t num_top);
+
+/// 1 + how many tokens come before it when ordered by logit, ties by id.
+std::int64_t rank_of(std::span<const float> logits, TokenId token);
 
 }  // namespace plumb

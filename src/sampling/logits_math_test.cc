@@ -110,5 +110,13 @@ TEST(LogprobsOf, of_equal_logits_is_minus_log_of_their_number) {
   EXPECT_EQ(token.top_logprobs[1].token, 1);
 }
 
+TEST(RankOf, counts_what_comes_before_by_probability_then_by_id) {
+  const std::vector<float> row{1, 3, 3, 2};
+  EXPECT_EQ(rank_of(row, 1), 1);
+  EXPECT_EQ(rank_of(row, 2), 2);
+  EXPECT_EQ(rank_of(row, 3), 3);
+  EXPECT_EQ(rank_of(row, 0), 4);
+}
+
 }  // namespace
 }  // namespace plumb

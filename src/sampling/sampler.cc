@@ -13,8 +13,40 @@ namespace {
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 bool changes_logits(const SampleContext& context) {
-  return !context.params->allowed_token_ids.empty() || !context.params->logit_bias.empty() ||
-         !context.banned.empty() || context.counts != nullptr;
+  const SamplingParams& params = *context.params;
+  return !context.mask.empty() || !params.allowed_token_ids.empty() || !params.bad_words.empty() ||
+         !params.logit_bias.empty() || !context.banned.empty() || context.counts != nullptr ||
+         !context.processors.empty();
+}
+
+// Most words of a mask allow all of their tokens, or none.
+void apply_mask(std::span<const std::uint32_t> mask, std::span<float> logits) {
+  constexpr std::size_t kBits = 32;
+  for (std::size_t begin = 0; begin < logits.size(); begin += kBits) {
+    const std::uint32_t word = begin / kBits < mask.size() ? mask[begin / kBits] : 0;
+    const std::span<float> part = logits.subspan(begin, std::min(kBits, logits.size() - begin));
+    if (word == 0) {
+      std::fill(part.begin(), part.end(), kNever);
+    } else if (word != ~std::uint32_t{0}) {
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        if ((word >> i & 1U) == 0) {
+          part[i] = kNever;
+        }
+      }
+    }
+  }
+}
+
+// Forbids the last token of each sequence whose others are the end of the output.
+void ban_words(const std::vector<std::vector<TokenId>>& words, std::span<const TokenId> output,
+               std::span<float> logits) {
+  for (const std::vector<TokenId>& word : words) {
+    const std::span<const TokenId> begin = std::span(word).first(word.size() - 1);
+    if (begin.size() <= output.size() &&
+        std::equal(begin.begin(), begin.end(), output.last(begin.size()).begin())) {
+      logits[static_cast<std::size_t>(word.back())] = kNever;
+    }
+  }
 }
 
 }  // namespace
@@ -32,25 +64,27 @@ Result<EmittedToken> Sampler::sample(std::span<const float> logits, const Sample
   if (!raw.is_valid) {
     return Status{Code::kInternal, "the model's logits are not numbers"};
   }
-  TokenId token = -1;
+  EmittedToken chosen;
   if (changes_logits(context)) {
-    restrict_and_penalize(logits, context);
+    adjust(logits, context);
     const LogitsSummary adjusted = summarize(adjusted_);
     if (!adjusted.is_valid) {
       return Status{Code::kInvalidArgument,
-                    "allowed_token_ids, min_tokens and stop_token_ids leave no token to choose"};
+                    "allowed_token_ids, bad_words, min_tokens, stop_token_ids, "
+                    "custom_logit_processor and the grammar together leave no token to choose"};
     }
-    PLUMB_ASSIGN(token, choose(adjusted_, adjusted.max, context));
+    chosen = choose(adjusted_, adjusted.max, context);
   } else {
-    PLUMB_ASSIGN(token, choose(logits, raw.max, context));
+    chosen = choose(logits, raw.max, context);
   }
-  if (context.params->logprobs) {
-    return logprobs_of(logits, raw.max, token, context.params->top_logprobs);
+  const SamplingParams& params = *context.params;
+  if (params.logprobs && params.logprobs_mode == LogprobsMode::kRaw) {
+    return logprobs_of(logits, raw.max, chosen.token, params.top_logprobs);
   }
-  return EmittedToken{token, 0.0F, {}};
+  return chosen;
 }
 
-void Sampler::restrict_and_penalize(std::span<const float> logits, const SampleContext& context) {
+void Sampler::adjust(std::span<const float> logits, const SampleContext& context) {
   const SamplingParams& params = *context.params;
   if (params.allowed_token_ids.empty()) {
     std::copy(logits.begin(), logits.end(), adjusted_.begin());
@@ -59,6 +93,12 @@ void Sampler::restrict_and_penalize(std::span<const float> logits, const SampleC
     for (const TokenId token : params.allowed_token_ids) {
       adjusted_[static_cast<std::size_t>(token)] = logits[static_cast<std::size_t>(token)];
     }
+  }
+  if (!context.mask.empty()) {
+    apply_mask(context.mask, adjusted_);
+  }
+  if (!params.bad_words.empty()) {
+    ban_words(params.bad_words, context.seen.output(), adjusted_);
   }
   for (const auto& [token, bias] : params.logit_bias) {
     adjusted_[static_cast<std::size_t>(token)] += bias;
@@ -69,18 +109,26 @@ void Sampler::restrict_and_penalize(std::span<const float> logits, const SampleC
   if (context.counts != nullptr) {
     context.counts->penalize(params, adjusted_);
   }
+  for (const std::unique_ptr<LogitProcessor>& processor : context.processors) {
+    processor->apply(context.seen, adjusted_);
+  }
 }
 
-Result<TokenId> Sampler::choose(std::span<const float> logits, float max,
-                                const SampleContext& context) {
+EmittedToken Sampler::choose(std::span<const float> logits, float max,
+                             const SampleContext& context) {
   const SamplingParams& params = *context.params;
-  const TokenId most_likely = first_of(logits, max);
+  const bool with_logprobs = params.logprobs && params.logprobs_mode == LogprobsMode::kProcessed;
+  TokenId token = first_of(logits, max);
   if (params.is_greedy()) {
-    return most_likely;
+    return with_logprobs ? logprobs_of(logits, max, token, params.top_logprobs)
+                         : EmittedToken{token, 0.0F, {}};
   }
   scale(logits, max, params.temperature, z_);
-  const CandidateCut cut = cutter_.find(z_, params.top_k, params.top_p, params.min_p);
-  return draw_gumbel(z_, cut, most_likely, params.seed, context.position);
+  const CandidateCut cut =
+      cutter_.find(z_, params.top_k, params.top_p, params.min_p, params.joint_top_k_top_p);
+  token = draw_gumbel(z_, cut, token, params.seed, context.position);
+  return with_logprobs ? logprobs_of(z_, 0.0F, token, params.top_logprobs)
+                       : EmittedToken{token, 0.0F, {}};
 }
 
 }  // namespace plumb

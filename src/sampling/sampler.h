@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/status.h"
 #include "request/request.h"
 #include "sampling/candidate_cut.h"
+#include "sampling/logit_processor.h"
 #include "sampling/token_counts.h"
 
 namespace plumb {
@@ -18,6 +20,11 @@ struct SampleContext {
   const TokenCounts* counts = nullptr;   ///< null when has_penalties() is false
   std::span<const TokenId> banned = {};  ///< ends that come too early (min_tokens)
   std::int64_t position = 0;             ///< that the chosen token takes in its sequence
+  /// Bit t of word t / 32 is set when the grammar allows token t; empty = it allows all, bits that
+  /// are not there = not allowed.
+  std::span<const std::uint32_t> mask = {};
+  LogitContext seen = {};  ///< for bad words and processors
+  std::span<const std::unique_ptr<LogitProcessor>> processors = {};
 };
 
 /// Whether the index of the largest logit is all that a request needs in this step.
@@ -25,10 +32,14 @@ bool needs_only_argmax(const SampleContext& context);
 
 /// Chooses the next token of one row at a time.
 ///
-/// Order: allow-list, bias, banned ends, penalties, temperature, top-k, top-p on the renormalised
-/// rest, min-p, draw. Greedy rows take the largest logit after the penalties, the lowest id on
-/// ties. Log probabilities are those of the model, before all of that. Thread  engine. Cost    a
-/// few passes over the vocabulary; allocates only what top_logprobs returns.
+/// Order: grammar mask, allow-list, bad words, bias, banned ends, penalties, processors,
+/// temperature, top-k, top-p on the renormalised rest, min-p, draw. Greedy rows take the largest
+/// logit after the processors, the lowest id on ties. Log probabilities are those of the model,
+/// before all of that, or with LogprobsMode::kProcessed those of the distribution after the
+/// temperature.
+///
+/// Thread  engine.
+/// Cost    a few passes over the vocabulary; allocates only what top_logprobs returns.
 class Sampler {
  public:
   explicit Sampler(std::int64_t vocab_size);
@@ -39,10 +50,10 @@ class Sampler {
   Result<EmittedToken> sample(std::span<const float> logits, const SampleContext& context);
 
  private:
-  void restrict_and_penalize(std::span<const float> logits, const SampleContext& context);
-  Result<TokenId> choose(std::span<const float> logits, float max, const SampleContext& context);
+  void adjust(std::span<const float> logits, const SampleContext& context);
+  EmittedToken choose(std::span<const float> logits, float max, const SampleContext& context);
 
-  std::vector<float> adjusted_;  ///< logits after bans, bias and penalties
+  std::vector<float> adjusted_;  ///< logits after masks, bans, bias, penalties, processors
   std::vector<float> z_;         ///< scaled, the largest is 0
   CandidateCutter cutter_;
 };

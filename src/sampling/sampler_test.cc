@@ -111,11 +111,89 @@ TEST(Sampler, logprobs_are_those_of_the_model_before_any_change) {
   EXPECT_NEAR(token.top_logprobs[1].logprob, std::log(0.3), 1e-6);
 }
 
+TEST(Sampler, processed_logprobs_are_those_of_the_distribution_that_is_drawn_from) {
+  SamplingParams params;
+  params.temperature = 0.5;
+  params.top_k = 1;  // greedy: the temperature is not applied
+  params.logprobs = true;
+  params.top_logprobs = 3;
+  params.logprobs_mode = LogprobsMode::kProcessed;
+  params.allowed_token_ids = {0, 2};
+  Sampler sampler(3);
+  const std::vector<float> logits{std::log(0.2F), std::log(0.5F), std::log(0.3F)};
+  const EmittedToken best = sampler.sample(logits, {.params = &params}).value();
+  EXPECT_EQ(best.token, 2);
+  EXPECT_NEAR(best.logprob, std::log(0.6), 1e-6);
+  params.top_k = 0;
+  const EmittedToken drawn = sampler.sample(logits, {.params = &params}).value();
+  ASSERT_EQ(drawn.top_logprobs.size(), 3U);
+  EXPECT_NEAR(drawn.top_logprobs[0].logprob, std::log(0.09 / 0.13), 1e-6);
+  EXPECT_NEAR(drawn.top_logprobs[1].logprob, std::log(0.04 / 0.13), 1e-6);
+  EXPECT_EQ(drawn.top_logprobs[2].token, 1);
+  EXPECT_EQ(drawn.top_logprobs[2].logprob, -kInf);
+}
+
+TEST(Sampler, a_bad_word_is_never_completed_by_the_output) {
+  const std::vector<float> logits{1, 5, 4, 0};
+  SamplingParams params = greedy();
+  params.bad_words = {{2, 1}, {3}};
+  const std::vector<TokenId> tokens{2, 0, 2};
+  const auto after = [&](std::int64_t num_tokens, std::int64_t prompt_len) {
+    SampleContext context{.params = &params};
+    context.seen = {std::span(tokens).first(static_cast<std::size_t>(num_tokens)), prompt_len};
+    return sampled(logits, context);
+  };
+  EXPECT_EQ(after(1, 1), 1);  // the prompt's 2 begins no bad word
+  EXPECT_EQ(after(2, 1), 1);
+  EXPECT_EQ(after(3, 1), 2);  // 2 1 would be one
+  params.logit_bias = {{3, 100.0F}};
+  EXPECT_EQ(after(2, 1), 1);  // and 3 always is
+}
+
+TEST(Sampler, a_grammar_mask_is_applied_before_everything_else) {
+  const std::vector<float> logits{1, 5, 4, 0};
+  SamplingParams params = greedy();
+  const std::vector<std::uint32_t> mask{0b1001};
+  EXPECT_EQ(sampled(logits, {.params = &params, .mask = mask}), 0);
+  params.logit_bias = {{1, 100.0F}, {3, 10.0F}};
+  EXPECT_EQ(sampled(logits, {.params = &params, .mask = mask}), 3);
+  params.allowed_token_ids = {1, 2};
+  Sampler sampler(4);
+  EXPECT_EQ(sampler.sample(logits, {.params = &params, .mask = mask}).status().code(),
+            Code::kInvalidArgument);
+}
+
+TEST(Sampler, tokens_beyond_the_end_of_a_mask_are_forbidden) {
+  std::vector<float> logits(40, 0.0F);
+  logits[39] = 9;
+  logits[31] = 1;
+  const SamplingParams params = greedy();
+  const std::vector<std::uint32_t> mask{0xFFFFFFFF};
+  EXPECT_EQ(sampled(logits, {.params = &params, .mask = mask}), 31);
+}
+
+TEST(Sampler, processors_run_after_the_penalties_and_in_their_order) {
+  const std::vector<float> logits{1, 5, 4, 0};
+  const SamplingParams params = greedy();
+  std::vector<std::unique_ptr<LogitProcessor>> processors;
+  processors.push_back(
+      make_logit_processor({"allow_list", {{"token_ids", JsonArray{0, 2, 3}}}}, 4).value());
+  EXPECT_EQ(sampled(logits, {.params = &params, .processors = processors}), 2);
+  processors.push_back(
+      make_logit_processor({"allow_list", {{"token_ids", JsonArray{0, 1, 3}}}}, 4).value());
+  EXPECT_EQ(sampled(logits, {.params = &params, .processors = processors}), 0);
+}
+
 TEST(NeedsOnlyArgmax, is_true_for_plain_greedy_rows_alone) {
   SamplingParams params = greedy();
   EXPECT_TRUE(needs_only_argmax({.params = &params}));
   TokenCounts counts;
   EXPECT_FALSE(needs_only_argmax({.params = &params, .counts = &counts}));
+  const std::vector<std::uint32_t> mask{1};
+  EXPECT_FALSE(needs_only_argmax({.params = &params, .mask = mask}));
+  params.bad_words = {{1}};
+  EXPECT_FALSE(needs_only_argmax({.params = &params}));
+  params.bad_words.clear();
   params.logprobs = true;
   EXPECT_FALSE(needs_only_argmax({.params = &params}));
   const SamplingParams drawn;

@@ -2,7 +2,9 @@
 #include "scheduler/admission_policy.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <vector>
 
 namespace plumb {
 namespace {
@@ -12,6 +14,9 @@ constexpr double kInitialRatio = 0.7;
 constexpr double kLowestShare = 0.14;
 constexpr double kDecaySteps = 600;
 constexpr std::int64_t kStepsAhead = 20;
+constexpr std::int64_t kEnoughLengths = 50;
+constexpr double kUsualShare = 0.8;
+constexpr std::size_t kMaxKinds = 1024;
 
 double output_to_come(const SeqSnapshot& seq) {
   return static_cast<double>(
@@ -45,6 +50,62 @@ void RatioAdmission::observe(const StepOutcome& outcome) {
   } else {
     ratio_ = std::max(ratio_ - decay_, lowest_);
   }
+}
+
+std::pair<TenantId, int> OutputLengths::place(TenantId tenant, std::int64_t max_output) {
+  return {tenant, std::bit_width(static_cast<std::uint64_t>(max_output))};
+}
+
+void OutputLengths::observe(TenantId tenant, std::int64_t max_output, std::int64_t num_output) {
+  const auto key = place(tenant, max_output);
+  auto found = lengths_.find(key);
+  if (found == lengths_.end()) {
+    if (lengths_.size() >= kMaxKinds) {
+      return;
+    }
+    found = lengths_.emplace(key, Lengths()).first;
+  }
+  Lengths& kind = found->second;
+  kind.last[static_cast<std::size_t>(kind.num_seen % kKept)] = num_output;
+  ++kind.num_seen;
+  const std::int64_t count = std::min(kind.num_seen, kKept);
+  std::vector<std::int64_t> sorted(kind.last.begin(), kind.last.begin() + count);
+  const auto at = sorted.begin() +
+                  static_cast<std::int64_t>(std::ceil(kUsualShare * static_cast<double>(count))) -
+                  1;
+  std::nth_element(sorted.begin(), at, sorted.end());
+  kind.usual = *at;
+}
+
+std::optional<std::int64_t> OutputLengths::usual(TenantId tenant, std::int64_t max_output) const {
+  const auto found = lengths_.find(place(tenant, max_output));
+  return found != lengths_.end() && found->second.num_seen >= kEnoughLengths
+             ? std::optional(found->second.usual)
+             : std::nullopt;
+}
+
+std::optional<std::int64_t> LearnedAdmission::learned(const SeqSnapshot& seq) const {
+  const std::optional<std::int64_t> usual = lengths_.usual(seq.tenant, seq.max_output);
+  if (!usual.has_value()) {
+    return std::nullopt;
+  }
+  const std::int64_t left = std::max<std::int64_t>(seq.max_output - seq.num_output, 1);
+  const auto expected = static_cast<double>(std::max<std::int64_t>(*usual - seq.num_output, 1));
+  return std::clamp<std::int64_t>(std::llround(expected * conservativeness_), 1, left);
+}
+
+std::int64_t LearnedAdmission::reserve_running(const SeqSnapshot& seq) const {
+  const std::optional<std::int64_t> left = learned(seq);
+  return left.has_value() ? *left : ratio_.reserve_running(seq);
+}
+
+std::int64_t LearnedAdmission::reserve_new(const SeqSnapshot& seq) const {
+  const std::optional<std::int64_t> left = learned(seq);
+  return left.has_value() ? *left : ratio_.reserve_new(seq);
+}
+
+void LearnedAdmission::observe_end(const SeqSnapshot& seq) {
+  lengths_.observe(seq.tenant, seq.max_output, seq.num_output);
 }
 
 }  // namespace plumb

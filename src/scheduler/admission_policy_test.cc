@@ -29,12 +29,62 @@ TEST(RatioAdmission, a_preemption_sets_the_ratio_to_what_was_used) {
   EXPECT_NEAR(policy.ratio(), 0.21998, 1e-5);
 }
 
+TEST(RatioAdmission, a_hundred_steps_at_a_share_of_0_3_begin_and_end_where_the_formula_says) {
+  RatioAdmission policy(0.3);
+  EXPECT_NEAR(policy.ratio(), 0.21, 1e-12);
+  for (int i = 0; i < 700; ++i) {
+    policy.observe({.num_running = 1});
+  }
+  EXPECT_NEAR(policy.ratio(), 0.0294, 1e-9);
+}
+
 TEST(RatioAdmission, huge_limits_count_as_4096_tokens) {
   const RatioAdmission policy(1.0);
   const SeqSnapshot seq{.num_output = 100, .max_output = 1'000'000};
   EXPECT_EQ(policy.reserve_new(seq), 4096);
   EXPECT_EQ(policy.reserve_running(seq), 2868);  // 4096 * 0.7, rounded up
   EXPECT_EQ(policy.reserve_new({.num_output = 5, .max_output = 5}), 0);
+}
+
+SeqSnapshot ended(std::int64_t num_output, std::int64_t max_output, std::uint32_t tenant = 1) {
+  return {.tenant = TenantId{tenant}, .num_output = num_output, .max_output = max_output};
+}
+
+TEST(OutputLengths, the_usual_length_is_known_after_50_and_is_the_80th_percentile) {
+  OutputLengths lengths;
+  for (std::int64_t i = 1; i <= 49; ++i) {
+    lengths.observe(TenantId{1}, 1000, i);
+  }
+  EXPECT_EQ(lengths.usual(TenantId{1}, 1000), std::nullopt);
+  lengths.observe(TenantId{1}, 1000, 50);
+  EXPECT_EQ(lengths.usual(TenantId{1}, 1000), 40);
+  EXPECT_EQ(lengths.usual(TenantId{1}, 600), 40);  // the same power of two
+  EXPECT_EQ(lengths.usual(TenantId{1}, 2000), std::nullopt);
+  EXPECT_EQ(lengths.usual(TenantId{2}, 1000), std::nullopt);
+  for (std::int64_t i = 0; i < 256; ++i) {
+    lengths.observe(TenantId{1}, 1000, 7);  // what was long ago is forgotten
+  }
+  EXPECT_EQ(lengths.usual(TenantId{1}, 1000), 7);
+}
+
+TEST(LearnedAdmission, expects_what_is_usual_and_until_then_what_the_ratio_says) {
+  LearnedAdmission policy(1.0);
+  const SeqSnapshot fresh = ended(0, 1000);
+  EXPECT_EQ(policy.reserve_new(fresh), 1000);
+  EXPECT_EQ(policy.reserve_running(fresh), 700);
+  for (int i = 0; i < 50; ++i) {
+    policy.observe_end(ended(100, 1000));
+  }
+  EXPECT_EQ(policy.reserve_new(fresh), 100);
+  EXPECT_EQ(policy.reserve_running(ended(30, 1000)), 70);
+  EXPECT_EQ(policy.reserve_running(ended(300, 1000)), 1);  // longer than usual
+  EXPECT_EQ(policy.reserve_new(ended(0, 513)), 100);
+  EXPECT_EQ(policy.reserve_running(ended(0, 1000, 2)), 700);  // another tenant
+  LearnedAdmission careless(0.0);
+  for (int i = 0; i < 50; ++i) {
+    careless.observe_end(ended(100, 1000));
+  }
+  EXPECT_EQ(careless.reserve_new(fresh), 1);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "scheduler/plan.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "kvcache/block_pool.h"
 
@@ -40,9 +41,12 @@ struct Count {
   std::int64_t num_running = 0;
   std::int64_t num_tokens = 0;
   std::int64_t num_new_blocks = 0;
-  std::int64_t num_available = 0;
-  std::size_t hint = 0;  ///< index of the snapshot found last
-  std::size_t last = 0;  ///< of the pick before
+  std::int64_t num_reclaimed = 0;   ///< blocks that the preempted leave
+  std::int64_t num_pinned = 0;      ///< of the admitted: cached blocks that nobody holds
+  std::int64_t num_cached = 0;      ///< of the admitted: all cached blocks
+  std::int64_t blocks_of_last = 0;  ///< held by the one that runs on, if it is alone
+  std::size_t hint = 0;             ///< index of the snapshot found last
+  std::size_t last = 0;             ///< of the pick before
   bool is_ascending = true;
 };
 
@@ -57,20 +61,28 @@ Status check_leavers(const Plan& plan, const PlannerState& state, Count* count) 
     if (seq == nullptr || contains(plan.ended, id)) {
       return bad("preempts " + to_text(id) + ", which does not run");
     }
-    count->num_available += seq->num_reclaimable_blocks;
+    count->num_reclaimed += seq->num_reclaimable_blocks;
   }
-  std::int64_t blocks_of_last = 0;
   for (const SeqSnapshot& seq : state.running) {
     if (!contains(plan.ended, seq.id) && !contains(plan.preempts, seq.id)) {
       ++count->num_running;
-      blocks_of_last = seq.num_blocks;
+      count->blocks_of_last = seq.num_blocks;
     }
   }
-  if (count->num_running <= 1) {
-    // Alone, a sequence has the whole pool but what it holds itself.
-    count->num_available = state.num_blocks - blocks_of_last;
-  }
   return {};
+}
+
+// The best that is certain. Those who leave may leave the very blocks with which others begin, so
+// that all cached blocks of these count where the blocks of those do.
+std::int64_t available(const PlannerState& state, const Count& count) {
+  const std::int64_t now = state.num_free_blocks + state.num_evictable_blocks;
+  std::int64_t most =
+      std::max(now - count.num_pinned, now + count.num_reclaimed - count.num_cached);
+  if (count.num_running <= 1) {
+    // Alone, a sequence has the whole pool but what it holds itself.
+    most = std::max(most, state.num_blocks - count.blocks_of_last - count.num_cached);
+  }
+  return most;
 }
 
 Status check_pick(const Pick& pick, const Plan& plan, const PlannerState& state,
@@ -88,7 +100,8 @@ Status check_pick(const Pick& pick, const Plan& plan, const PlannerState& state,
   const std::int64_t held = is_admit ? seq->num_computed / limits.block_size : seq->num_blocks;
   count->num_new_blocks += std::max<std::int64_t>(
       num_blocks_for(seq->num_computed + pick.num_tokens, limits.block_size) - held, 0);
-  count->num_available -= is_admit ? seq->num_pinned_blocks : 0;
+  count->num_pinned += is_admit ? seq->num_pinned_blocks : 0;
+  count->num_cached += is_admit ? held : 0;
   return {};
 }
 
@@ -105,6 +118,29 @@ Status check_admits(const Plan& plan) {
   return {};
 }
 
+// Whoever is displaced is less important, by more than the threshold, than somebody who begins.
+Status check_displaced(const Plan& plan, const PlannerState& state, const StepLimits& limits) {
+  if (plan.num_displaced < std::ssize(plan.preempts) && !plan.admits.empty()) {
+    return bad("admits while the cache is too full for those who run");
+  }
+  std::size_t hint = 0;
+  std::int64_t most_important = std::numeric_limits<std::int64_t>::min();
+  for (const SeqId id : plan.admits) {
+    const SeqSnapshot* seq = find(state.waiting, id, &hint);
+    most_important = std::max(most_important, seq == nullptr ? most_important : seq->priority);
+  }
+  for (auto i = std::ssize(plan.preempts) - plan.num_displaced; i < std::ssize(plan.preempts);
+       ++i) {
+    const SeqSnapshot* seq = find(state.running, plan.preempts[static_cast<std::size_t>(i)], &hint);
+    if (limits.displace_threshold < 0 || plan.admits.empty() || seq == nullptr ||
+        most_important - seq->priority <= limits.displace_threshold) {
+      return bad("displaces " + to_text(plan.preempts[static_cast<std::size_t>(i)]) +
+                 ", which is too important for that");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::int64_t StepLimits::max_step_tokens() const {
@@ -116,13 +152,17 @@ void Plan::clear() {
   preempts.clear();
   admits.clear();
   picks.clear();
+  num_displaced = 0;
   num_new_blocks = 0;
+  passed = {};
+  num_passing = 0;
+  prefill_allowance = 0;
 }
 
 Status validate(const Plan& plan, const PlannerState& state, const StepLimits& limits) {
   Count count;
-  count.num_available = state.num_free_blocks + state.num_evictable_blocks;
   PLUMB_RETURN_IF_ERROR(check_leavers(plan, state, &count));
+  PLUMB_RETURN_IF_ERROR(check_displaced(plan, state, limits));
   for (std::size_t i = 0; i < plan.picks.size(); ++i) {
     PLUMB_RETURN_IF_ERROR(check_pick(plan.picks[i], plan, state, limits, &count));
     // As long as picks follow the order of the snapshots, none can come twice.
@@ -136,10 +176,11 @@ Status validate(const Plan& plan, const PlannerState& state, const StepLimits& l
       count.num_tokens > limits.max_step_tokens()) {
     return bad("more sequences or tokens than a step may hold");
   }
-  if (count.num_new_blocks != plan.num_new_blocks || count.num_new_blocks > count.num_available) {
+  if (count.num_new_blocks != plan.num_new_blocks ||
+      count.num_new_blocks > available(state, count)) {
     return bad("takes " + std::to_string(count.num_new_blocks) + " blocks, announces " +
                std::to_string(plan.num_new_blocks) + ", available are " +
-               std::to_string(count.num_available));
+               std::to_string(available(state, count)));
   }
   return check_admits(plan);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -12,7 +13,14 @@
 
 namespace plumb {
 
-/// Sizes that bound every step; fixed when the engine starts.
+/// How prefill chunks share steps with decode rows.
+enum class Mixing : unsigned char {
+  kAdaptive,      ///< as many prefill tokens beside decode rows as keep the step's time
+  kDecodeFirst,   ///< decode rows in every step, prefill takes the rest of its tokens
+  kPrefillFirst,  ///< decode rows wait while there is prefill, a few steps at most
+};
+
+/// Sizes that bound every step, and the rules of sharing it; fixed when the engine starts.
 struct StepLimits {
   std::int64_t max_num_seqs = 64;       ///< running at a time
   std::int64_t max_num_tokens = 2048;   ///< decode rows and prefill tokens of a step
@@ -20,6 +28,14 @@ struct StepLimits {
   std::int64_t max_num_partials = 2;    ///< unfinished prefills after a step
   std::int64_t max_logits_tokens = 32;  ///< prompt tokens with logits in a step
   std::int64_t block_size = 32;
+  Mixing mixing = Mixing::kDecodeFirst;
+  std::chrono::nanoseconds step_target{};  ///< of adaptive mixing
+  /// A waiting sequence displaces running ones that are less important by more than this; < 0:
+  /// none.
+  std::int64_t displace_threshold = -1;
+  std::int64_t skip_ahead = 0;        ///< later ones tried past a first that finds no room
+  bool simulates_completion = false;  ///< else room is judged by the sum of all reserves
+  std::int64_t completion_spare = 1;  ///< tokens that each sequence may leave unused in its blocks
 
   /// Tokens that no step exceeds: what buffers are sized for.
   std::int64_t max_step_tokens() const;
@@ -37,7 +53,8 @@ struct PlannerState {
   std::int64_t num_blocks = 0;                  ///< of the pool
   std::int64_t num_free_blocks = 0;
   std::int64_t num_evictable_blocks = 0;
-  std::int64_t hold_blocks = 0;  ///< nothing is admitted while fewer are free or evictable
+  std::int64_t hold_blocks = 0;        ///< nothing is admitted while fewer are free or evictable
+  std::int64_t num_stalled_steps = 0;  ///< the last steps, as many as had no decode row
 };
 
 /// A sequence that the planner ends, and why.
@@ -51,9 +68,13 @@ struct Ended {
 struct Plan {
   std::vector<Ended> ended;
   std::vector<SeqId> preempts;
+  std::int64_t num_displaced = 0;  ///< of the preempts the last: they made room for admits
   std::vector<SeqId> admits;
-  std::vector<Pick> picks;          ///< decode rows first; every admitted sequence is among them
-  std::int64_t num_new_blocks = 0;  ///< that the picks take; what is not free is evicted
+  std::vector<Pick> picks;             ///< decode rows first; every admitted sequence is among them
+  std::int64_t num_new_blocks = 0;     ///< that the picks take; what is not free is evicted
+  SeqId passed{};                      ///< waiting: had no room while later ones began
+  std::int64_t num_passing = 0;        ///< how many did
+  std::int64_t prefill_allowance = 0;  ///< tokens that the step's time left to prefill
 
   void clear();
 };

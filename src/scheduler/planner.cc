@@ -6,6 +6,14 @@
 #include "kvcache/block_pool.h"
 
 namespace plumb {
+namespace {
+
+constexpr std::int64_t kMaxStalledSteps = 8;
+// A last chunk may exceed the allowance of a step by this part of it.
+constexpr std::int64_t kMergeShare = 16;
+
+}  // namespace
+
 Planner::Planner(const StepLimits& limits, std::unique_ptr<SchedulePolicy> schedule,
                  std::unique_ptr<PreemptPolicy> preempt, std::unique_ptr<AdmissionPolicy> admission)
     : limits_(limits),
@@ -14,29 +22,70 @@ Planner::Planner(const StepLimits& limits, std::unique_ptr<SchedulePolicy> sched
       admission_(std::move(admission)) {
   const auto rows = static_cast<std::size_t>(limits.max_num_seqs);
   alive_.reserve(rows);
+  victims_.reserve(rows);
+  ends_.reserve(rows);
   plan_.picks.reserve(rows);
 }
 
 const Plan& Planner::next(const PlannerState& state) {
   plan_.clear();
+  counts_claims_ = false;
   num_pool_blocks_ = state.num_blocks;
   num_available_ = state.num_free_blocks + state.num_evictable_blocks;
   expire(state);
+  if (plan_prefill_alone(state)) {
+    return plan_;
+  }
   plan_decode();
-  const std::int64_t num_decode = std::ssize(plan_.picks);
-  budget_ = {.num_tokens = std::max(limits_.block_size, limits_.max_num_tokens - num_decode),
-             .num_seqs = 0,
-             .num_partials = limits_.max_num_partials,
-             .chunk_tokens = std::max(limits_.block_size, limits_.max_num_tokens),
-             .merge_tokens = limits_.merge_tokens,
-             .block_size = limits_.block_size,
-             .num_logits_tokens = limits_.max_logits_tokens};
-  plan_partials();
-  make_room_for_partials();
+  budget_ = step_budget(std::ssize(plan_.picks));
+  plan_partials(state);
+  make_room_for_partials(state);
   if (plan_.preempts.empty()) {
     plan_admissions(state);
   }
   return plan_;
+}
+
+void Planner::observe(const StepOutcome& outcome) {
+  admission_->observe(outcome);
+  step_time_.observe(outcome.shape, outcome.time);
+}
+
+// What a step with that many decode rows has for prefill.
+Budget Planner::step_budget(std::int64_t num_decode) {
+  const std::int64_t full = std::max(limits_.block_size, limits_.max_num_tokens - num_decode);
+  Budget budget{.num_tokens = full,
+                .num_seqs = 0,
+                .num_partials = limits_.max_num_partials,
+                .chunk_tokens = std::max(limits_.block_size, limits_.max_num_tokens),
+                .merge_tokens = limits_.merge_tokens,
+                .block_size = limits_.block_size,
+                .num_logits_tokens = limits_.max_logits_tokens};
+  if (limits_.mixing == Mixing::kAdaptive && num_decode > 0 && step_time_.knows()) {
+    StepShape decode{.num_decode_rows = num_decode};
+    for (const SeqSnapshot& seq : alive_) {
+      decode.num_cached_tokens += seq.is_decode() ? seq.num_tokens : 0;
+    }
+    budget.num_tokens =
+        prefill_allowance(limits_.step_target, step_time_.predict(decode),
+                          step_time_.each_prefill_token(), limits_.block_size, full);
+    budget.chunk_tokens = std::min(budget.chunk_tokens, budget.num_tokens);
+    budget.merge_tokens = std::min(budget.merge_tokens,
+                                   std::max(limits_.block_size, budget.num_tokens / kMergeShare));
+  }
+  plan_.prefill_allowance = budget.num_tokens;
+  return budget;
+}
+
+// Prefill first: while there is any, decode rows wait, but not for ever.
+bool Planner::plan_prefill_alone(const PlannerState& state) {
+  if (limits_.mixing != Mixing::kPrefillFirst || state.num_stalled_steps >= kMaxStalledSteps) {
+    return false;
+  }
+  budget_ = step_budget(0);
+  plan_partials(state);
+  plan_admissions(state);
+  return !plan_.picks.empty();
 }
 
 void Planner::expire(const PlannerState& state) {
@@ -47,8 +96,7 @@ void Planner::expire(const PlannerState& state) {
   }
   alive_.clear();
   for (const SeqSnapshot& seq : state.running) {
-    const auto is_this = [&seq](const Ended& ended) { return ended.seq == seq.id; };
-    if (plan_.ended.empty() || std::none_of(plan_.ended.begin(), plan_.ended.end(), is_this)) {
+    if (!has_ended(seq.id)) {
       alive_.push_back(seq);
     }
   }
@@ -60,14 +108,19 @@ void Planner::recount_if_alone() {
   if (alive_.size() <= 1) {
     const std::int64_t held = alive_.empty() ? 0 : alive_.front().num_blocks;
     num_available_ = num_pool_blocks_ - held - plan_.num_new_blocks;
+    counts_claims_ = counts_claims_ || !plan_.ended.empty() || !plan_.preempts.empty();
   }
 }
 
 void Planner::end(SeqId id, Code code) {
-  const auto is_this = [id](const Ended& ended) { return ended.seq == id; };
-  if (std::none_of(plan_.ended.begin(), plan_.ended.end(), is_this)) {
+  if (!has_ended(id)) {
     plan_.ended.push_back({id, code});
   }
+}
+
+bool Planner::has_ended(SeqId id) const {
+  return std::any_of(plan_.ended.begin(), plan_.ended.end(),
+                     [id](const Ended& ended) { return ended.seq == id; });
 }
 
 std::int64_t Planner::blocks_to_reach(const SeqSnapshot& seq, std::int64_t num_tokens) const {
@@ -101,12 +154,17 @@ void Planner::plan_decode() {
 }
 
 // Continues unfinished prefills in the policy's order, cut to the blocks that are there.
-void Planner::plan_partials() {
+void Planner::plan_partials(const PlannerState& state) {
   for (const SeqSnapshot& seq : alive_) {
     if (seq.is_decode() || budget_.num_tokens <= 0) {
       continue;
     }
-    std::int64_t num_tokens = chunk_tokens(seq, budget_);
+    Budget own = budget_;
+    own.num_tokens -= schedule_->hold_back(seq, state.waiting, budget_);
+    std::int64_t num_tokens = chunk_tokens(seq, own);
+    if (num_tokens == 0) {
+      num_tokens = chunk_tokens(seq, budget_);
+    }
     const std::int64_t room =
         (seq.num_blocks + num_available_) * limits_.block_size - seq.num_computed;
     num_tokens = std::min(num_tokens, room);
@@ -124,14 +182,14 @@ void Planner::plan_partials() {
 
 // With running sequences every step computes something: where all are unfinished prefills and the
 // cache is full, one makes room.
-void Planner::make_room_for_partials() {
+void Planner::make_room_for_partials(const PlannerState& state) {
   while (plan_.picks.empty() && !alive_.empty()) {
     if (!preempt_one()) {
       end(alive_.front().id, Code::kResourceExhausted);
       alive_.clear();
       return;
     }
-    plan_partials();
+    plan_partials(state);
   }
 }
 
@@ -146,68 +204,6 @@ bool Planner::preempt_one() {
   alive_.erase(victim);
   recount_if_alone();
   return true;
-}
-
-// Blocks that the running sequences are expected to take beyond this step.
-std::int64_t Planner::reserved_blocks() const {
-  std::int64_t num_blocks = 0;
-  std::int64_t num_tokens = 0;
-  for (const SeqSnapshot& seq : alive_) {
-    num_blocks += blocks_to_reach(seq, seq.num_uncached());
-    num_tokens += admission_->reserve_running(seq);
-  }
-  return std::max<std::int64_t>(num_blocks - plan_.num_new_blocks, 0) +
-         num_blocks_for(num_tokens, limits_.block_size);
-}
-
-// Fills admissible_; false if the first sequence cannot run even in an empty engine.
-bool Planner::collect_admissible(const PlannerState& state) {
-  admissible_.clear();
-  std::int64_t room = num_available_ - reserved_blocks();
-  for (const SeqSnapshot& seq : state.waiting) {
-    const auto is_this = [&seq](const Ended& ended) { return ended.seq == seq.id; };
-    if (std::any_of(plan_.ended.begin(), plan_.ended.end(), is_this) ||
-        waits_for_twin(seq, limits_.block_size)) {
-      continue;
-    }
-    const std::int64_t known = num_blocks_for(seq.num_tokens, limits_.block_size) -
-                               seq.num_computed / limits_.block_size + seq.num_pinned_blocks;
-    const std::int64_t wanted =
-        known + num_blocks_for(admission_->reserve_new(seq), limits_.block_size) + 1;
-    const bool is_first = alive_.empty() && admissible_.empty();
-    if (is_first && known > num_available_) {
-      end(seq.id, Code::kResourceExhausted);
-      return false;
-    }
-    if (!is_first && wanted > room) {
-      break;  // later ones may not take what this one waits for
-    }
-    admissible_.push_back(seq);
-    room -= wanted;
-  }
-  return true;
-}
-
-void Planner::plan_admissions(const PlannerState& state) {
-  const bool on_hold = !alive_.empty() && num_available_ < state.hold_blocks;
-  budget_.num_seqs = limits_.max_num_seqs - std::ssize(alive_);
-  if (state.waiting.empty() || on_hold || budget_.num_seqs <= 0 || budget_.num_tokens <= 0) {
-    return;
-  }
-  while (!collect_admissible(state)) {
-  }
-  for (const Pick& pick : schedule_->pick(admissible_, budget_)) {
-    const auto seq = std::find_if(admissible_.begin(), admissible_.end(),
-                                  [&pick](const SeqSnapshot& s) { return s.id == pick.seq; });
-    PLUMB_CHECK(seq != admissible_.end(), "a policy picks a sequence that it was not shown");
-    const std::int64_t blocks =
-        num_blocks_for(seq->num_computed + pick.num_tokens, limits_.block_size) -
-        seq->num_computed / limits_.block_size;
-    plan_.admits.push_back(pick.seq);
-    plan_.picks.push_back(pick);
-    plan_.num_new_blocks += blocks;
-    num_available_ -= blocks + seq->num_pinned_blocks;
-  }
 }
 
 }  // namespace plumb

@@ -5,18 +5,20 @@
 #include <vector>
 
 #include "scheduler/admission_policy.h"
+#include "scheduler/completion_forecast.h"
 #include "scheduler/plan.h"
 #include "scheduler/preempt_policy.h"
 #include "scheduler/schedule_policy.h"
+#include "scheduler/step_time.h"
 
 namespace plumb {
 
 /// Decides one step at a time: which sequences end, give their blocks back, start, and compute how
 /// many tokens. It sees values only and changes nothing.
 ///
-/// All decode rows come first; prefill chunks take the rest of one token budget, at least a block.
-/// When the cache is short, first what nobody uses is to be evicted, then running sequences are
-/// preempted, never the last one.
+/// Decode rows and prefill chunks share the step as its mixing says; with decode rows in it, at
+/// least a block is left to prefill. When the cache is short, first what nobody uses is to be
+/// evicted, then running sequences are preempted, never the last one.
 /// Thread  engine.
 /// Cost    linear in the running sequences; allocates nothing while no sequence starts or leaves.
 class Planner {
@@ -27,36 +29,69 @@ class Planner {
   /// The plan is valid until the next call.
   const Plan& next(const PlannerState& state);
 
-  void observe(const StepOutcome& outcome) { admission_->observe(outcome); }
+  void observe(const StepOutcome& outcome);
 
-  QueueKey key(const SeqSnapshot& seq) const { return schedule_->key(seq); }
+  void observe_end(const SeqSnapshot& seq) { admission_->observe_end(seq); }
+
+  const SchedulePolicy& schedule() const { return *schedule_; }
+
+  const StepTimeModel& step_time() const { return step_time_; }
+
+  /// Tokens that a waiting sequence is expected to produce.
+  std::int64_t expected_output(const SeqSnapshot& seq) const {
+    return admission_->reserve_new(seq);
+  }
+
+  /// Whether, with all rows taken, the waiting sequence may displace a running one.
+  bool may_displace(const SeqSnapshot& waiting, std::span<const SeqSnapshot> running) const;
 
   const StepLimits& limits() const { return limits_; }
 
  private:
   void expire(const PlannerState& state);
+  Budget step_budget(std::int64_t num_decode);
+  bool plan_prefill_alone(const PlannerState& state);
   void plan_decode();
-  void plan_partials();
-  void make_room_for_partials();
-  void plan_admissions(const PlannerState& state);
+  void plan_partials(const PlannerState& state);
+  void make_room_for_partials(const PlannerState& state);
   bool preempt_one();
   void recount_if_alone();
   void end(SeqId id, Code code);
+  bool has_ended(SeqId id) const;
   std::int64_t blocks_to_reach(const SeqSnapshot& seq, std::int64_t num_tokens) const;
-  std::int64_t reserved_blocks() const;
+
+  // Admission (planner_admission.cc).
+  void plan_admissions(const PlannerState& state);
   bool collect_admissible(const PlannerState& state);
+  void forecast_running();
+  std::int64_t claimed_blocks(const SeqSnapshot& waiting) const;
+  std::int64_t known_blocks(const SeqSnapshot& waiting) const;
+  std::int64_t wanted_blocks(const SeqSnapshot& waiting) const;
+  bool has_room(const SeqSnapshot& waiting);
+  void take_room(const SeqSnapshot& waiting);
+  void skip_ahead(std::span<const SeqSnapshot> later, const SeqSnapshot& first);
+  bool displace_for(const SeqSnapshot& waiting);
+  bool would_be_picked(const SeqSnapshot& waiting);
+  void displace(const SeqSnapshot& victim);
 
   StepLimits limits_;
   std::unique_ptr<SchedulePolicy> schedule_;
   std::unique_ptr<PreemptPolicy> preempt_;
   std::unique_ptr<AdmissionPolicy> admission_;
+  StepTimeModel step_time_;
 
   // Scratch of one call of next().
   Plan plan_;
   std::vector<SeqSnapshot> alive_;       // running, neither ended nor preempted
   std::vector<SeqSnapshot> admissible_;  // waiting, and there is room
+  std::vector<SeqSnapshot> victims_;
   std::int64_t num_pool_blocks_ = 0;
   std::int64_t num_available_ = 0;  // free or evictable, not yet given to a pick
+  bool counts_claims_ = false;      // num_available_ counts blocks of sequences that leave
+  std::int64_t room_ = 0;           // blocks beyond what running and admissible ones are to take
+  std::int64_t num_skipping_ = 0;   // of the admissible, the last: they pass the first in line
+  CompletionForecast forecast_;
+  std::vector<ExpectedEnd> ends_;
   Budget budget_;
 };
 

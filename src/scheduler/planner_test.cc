@@ -1,85 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/planner.h"
-
-#include <gtest/gtest.h>
-
-#include "support/fake_clock.h"
+#include "scheduler/planner_test_scene.h"
 
 namespace plumb {
 namespace {
 
 using Picks = std::vector<Pick>;
 using Ids = std::vector<SeqId>;
+using Scene = PlannerScene;
 
-// Keeps room for a fixed number of tokens.
-class FixedReserve final : public AdmissionPolicy {
- public:
-  explicit FixedReserve(std::int64_t num_tokens) : num_tokens_(num_tokens) {}
-
-  std::int64_t reserve_running(const SeqSnapshot&) const override { return num_tokens_; }
-
-  std::int64_t reserve_new(const SeqSnapshot&) const override { return num_tokens_; }
-
-  void observe(const StepOutcome&) override {}
-
- private:
-  std::int64_t num_tokens_;
-};
-
-// A planner with a state that the test fills.
-struct Scene {
-  explicit Scene(const StepLimits& step_limits, std::int64_t num_blocks = 100)
-      : limits(step_limits) {
-    state.num_blocks = num_blocks;
-    state.num_free_blocks = num_blocks;
-  }
-
-  const Plan& plan(std::int64_t reserve = 0) {
-    planner =
-        std::make_unique<Planner>(limits, make_schedule_policy(ScheduleOrder::kFcfs),
-                                  make_least_recompute(), std::make_unique<FixedReserve>(reserve));
-    state.running = running;
-    state.waiting = waiting;
-    state.deadlines = deadlines;
-    const Plan& result = planner->next(state);
-    EXPECT_EQ(validate(result, state, limits).message(), "") << to_text(result);
-    return result;
-  }
-
-  void wait(std::uint64_t id, std::int64_t num_tokens, std::int64_t num_cached = 0) {
-    waiting.push_back(
-        {.id = SeqId{id}, .num_tokens = num_tokens, .num_computed = num_cached, .max_output = 10});
-  }
-
-  // Takes its blocks out of the free ones.
-  SeqSnapshot& run(std::uint64_t id, std::int64_t num_tokens, std::int64_t num_computed) {
-    const std::int64_t blocks = (num_computed + limits.block_size - 1) / limits.block_size;
-    running.push_back({.id = SeqId{id},
-                       .num_tokens = num_tokens,
-                       .num_computed = num_computed,
-                       .num_output = 1,
-                       .max_output = 10,
-                       .num_blocks = blocks,
-                       .num_reclaimable_blocks = blocks});
-    state.num_free_blocks -= blocks;
-    return running.back();
-  }
-
-  StepLimits limits;
-  FakeClock clock;
-  PlannerState state;
-  std::vector<SeqSnapshot> running;
-  std::vector<SeqSnapshot> waiting;
-  std::vector<SeqDeadline> deadlines;
-  std::unique_ptr<Planner> planner;
-};
-
-constexpr StepLimits kSmall{.max_num_seqs = 4,
-                            .max_num_tokens = 16,
-                            .merge_tokens = 0,
-                            .max_num_partials = 2,
-                            .max_logits_tokens = 8,
-                            .block_size = 4};
+constexpr StepLimits kSmall = PlannerScene::kSmall;
 
 TEST(Planner, nothing_to_do_gives_an_empty_plan) {
   Scene scene(kSmall);
@@ -267,6 +196,59 @@ TEST(Planner, after_a_preemption_admission_waits_until_enough_is_free) {
   EXPECT_TRUE(scene.plan().admits.empty());
   scene.state.hold_blocks = 8;
   EXPECT_EQ(scene.plan().admits.size(), 1U);
+}
+
+TEST(Planner, prefill_first_lets_decode_rows_wait_but_not_for_ever) {
+  StepLimits limits = kSmall;
+  limits.mixing = Mixing::kPrefillFirst;
+  Scene scene(limits);
+  scene.run(1, 9, 8);
+  scene.wait(2, 40);
+  EXPECT_EQ(scene.plan().picks, (Picks{{SeqId{2}, 16}}));
+  scene.state.num_stalled_steps = 8;
+  EXPECT_EQ(scene.plan().picks, (Picks{{SeqId{1}, 1}, {SeqId{2}, 12}}));
+  scene.state.num_stalled_steps = 0;
+  scene.waiting.clear();
+  EXPECT_EQ(scene.plan().picks, (Picks{{SeqId{1}, 1}}));
+}
+
+TEST(Planner, adaptive_mixing_gives_prefill_what_the_steps_time_leaves) {
+  StepLimits limits{.max_num_seqs = 8, .max_num_tokens = 512, .merge_tokens = 0, .block_size = 4};
+  limits.mixing = Mixing::kAdaptive;
+  limits.step_target = std::chrono::milliseconds(50);
+  Scene scene(limits, 1000);
+  scene.run(1, 9, 8);
+  scene.wait(2, 700);
+  scene.make_planner();
+  for (int i = 0; i < 40; ++i) {  // 12 ms without prefill, 0.5 ms a prefill token
+    const std::int64_t prefill = i % 2 == 0 ? 0 : 20 + i;
+    scene.planner->observe(
+        {.num_running = 1,
+         .shape = {1, 9, prefill},
+         .time = std::chrono::milliseconds(12) + prefill * std::chrono::microseconds(500)});
+  }
+  const Plan& mixed = scene.replan();  // (50 - 12) / 0.5 = 76 tokens
+  EXPECT_EQ(mixed.picks[0], (Pick{SeqId{1}, 1}));
+  EXPECT_NEAR(static_cast<double>(mixed.picks[1].num_tokens), 72, 4);
+  EXPECT_NEAR(static_cast<double>(mixed.prefill_allowance), 76, 2);
+  scene.running.clear();  // nobody's time to keep: equal halves of 700
+  scene.state.num_free_blocks = 1000;
+  EXPECT_EQ(scene.replan().picks, (Picks{{SeqId{2}, 352}}));
+}
+
+TEST(Planner, adaptive_mixing_leaves_prefill_a_block_however_slow_the_step) {
+  StepLimits limits = kSmall;
+  limits.mixing = Mixing::kAdaptive;
+  limits.step_target = std::chrono::milliseconds(1);
+  Scene scene(limits);
+  scene.run(1, 9, 8);
+  scene.wait(2, 40);
+  scene.make_planner();
+  for (int i = 0; i < 40; ++i) {
+    scene.planner->observe(
+        {.num_running = 1, .shape = {1, 9, i % 2 * 8}, .time = std::chrono::milliseconds(20 + i)});
+  }
+  EXPECT_EQ(scene.replan().picks, (Picks{{SeqId{1}, 1}, {SeqId{2}, 4}}));
 }
 
 TEST(ValidatePlan, refuses_what_the_state_does_not_allow) {

@@ -39,6 +39,54 @@ TEST(PriorityPolicy, more_important_sequences_are_first_then_older_ones) {
   EXPECT_LT(fcfs->key(waiting(1, 1, 0)), fcfs->key(waiting(9, 1, 5)));
 }
 
+TEST(PriorityPolicy, waiting_counts_as_priority_and_two_that_wait_keep_their_order) {
+  const auto policy =
+      make_schedule_policy(ScheduleOrder::kPriority, std::chrono::milliseconds(100));
+  SeqSnapshot old = waiting(1, 1, 0);
+  SeqSnapshot important = waiting(2, 1, 3);
+  important.submitted = std::chrono::milliseconds(299);  // 2.99 steps later, 3 more important
+  EXPECT_LT(policy->key(important), policy->key(old));
+  important.submitted = std::chrono::milliseconds(301);
+  EXPECT_LT(policy->key(old), policy->key(important));
+}
+
+TEST(LofPolicy, the_longest_output_comes_first_and_by_priority_within_equals) {
+  SeqSnapshot brief = waiting(1, 1, 5);
+  brief.max_output = 10;
+  SeqSnapshot lengthy = waiting(2, 1, 0);
+  lengthy.max_output = 1000;
+  const auto lof = make_schedule_policy(ScheduleOrder::kLof);
+  EXPECT_LT(lof->key(lengthy), lof->key(brief));
+  const auto by_priority = make_schedule_policy(ScheduleOrder::kPriorityLof);
+  EXPECT_LT(by_priority->key(brief), by_priority->key(lengthy));
+  lengthy.priority = 5;
+  EXPECT_LT(by_priority->key(lengthy), by_priority->key(brief));
+}
+
+TEST(LofPolicy, ages_in_whole_steps_of_priority) {
+  const auto policy =
+      make_schedule_policy(ScheduleOrder::kPriorityLof, std::chrono::milliseconds(100));
+  SeqSnapshot brief = waiting(1, 1, 0);
+  brief.max_output = 10;
+  SeqSnapshot lengthy = waiting(2, 1, 0);
+  lengthy.max_output = 1000;
+  lengthy.submitted = std::chrono::milliseconds(99);  // the same step: longer first
+  EXPECT_LT(policy->key(lengthy), policy->key(brief));
+  lengthy.submitted = std::chrono::milliseconds(100);
+  EXPECT_LT(policy->key(brief), policy->key(lengthy));
+}
+
+TEST(RandomPolicy, has_an_order_of_its_own_that_does_not_change) {
+  const auto policy = make_schedule_policy(ScheduleOrder::kRandom);
+  int num_swapped = 0;
+  for (std::uint64_t id = 1; id <= 100; ++id) {
+    EXPECT_EQ(policy->key(waiting(id, 1)), policy->key(waiting(id, 7, 3)));
+    num_swapped += policy->key(waiting(id + 1, 1)) < policy->key(waiting(id, 1)) ? 1 : 0;
+  }
+  EXPECT_GT(num_swapped, 30);
+  EXPECT_LT(num_swapped, 70);
+}
+
 TEST(LeastRecompute, takes_the_one_with_least_to_compute_again_and_of_equals_the_newest) {
   std::vector<SeqSnapshot> running{waiting(1, 10), waiting(2, 10), waiting(3, 10)};
   running[0].num_recompute_tokens = 7;

@@ -3,16 +3,23 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "request/request.h"
 
 namespace plumb {
 
+/// Whose request it is, as a number; 0 is the one without a name.
+enum class TenantId : std::uint32_t {};
+
 /// What policies may know of a sequence: values, taken once for each step.
 struct SeqSnapshot {
   SeqId id{};  ///< also the order of arrival
-  std::int64_t priority = 0;
-  std::int64_t num_tokens = 0;    ///< known: prompt and output so far
+  TenantId tenant{};
+  std::int64_t priority = 0;              ///< higher is more important, whatever order clients use
+  std::chrono::microseconds submitted{};  ///< since the clock's zero
+  std::int64_t num_tokens = 0;            ///< known: prompt and output so far
   std::int64_t num_computed = 0;  ///< of these in the cache; if waiting: found in the prefix cache
   std::int64_t num_output = 0;
   std::int64_t max_output = 0;
@@ -22,6 +29,12 @@ struct SeqSnapshot {
   std::int64_t num_reclaimable_blocks = 0;  ///< running: free or evictable after its preemption
   std::int64_t num_recompute_tokens = 0;    ///< running: computed and not cached after preemption
   std::int64_t num_preemptions = 0;         ///< so far
+  std::int64_t num_passed = 0;              ///< waiting: later ones that began while it was first
+  std::int64_t tokens_waited = 0;           ///< waiting: tokens that the engine computed meanwhile
+  std::string_view routing_key = {};
+  /// Waiting: for each whole block of its cached prefix a hash of all tokens to its end; only where
+  /// the schedule policy asks for them.
+  std::span<const std::uint64_t> prefix_hashes = {};
   bool needs_all_logits = false;  ///< every token of the chunk is a logits row (prompt logprobs)
 
   std::int64_t num_uncached() const { return num_tokens - num_computed; }

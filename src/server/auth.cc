@@ -24,6 +24,13 @@ std::string_view bearer_key(std::string_view authorization) {
   return trim(authorization.substr(kScheme.size()));
 }
 
+// Another salt for each key, the same after a restart; the key cannot be told from it.
+std::string cache_salt_of(const Digest256& key_digest) {
+  const auto* bytes = reinterpret_cast<const char*>(key_digest.data());
+  const Digest256 salt = hmac_sha256({bytes, key_digest.size()}, "plumb prefix cache");
+  return {reinterpret_cast<const char*>(salt.data()), salt.size()};
+}
+
 }  // namespace
 
 Status KeySet::add(std::string_view key, std::string name, KeyRole role) {
@@ -32,7 +39,12 @@ Status KeySet::add(std::string_view key, std::string name, KeyRole role) {
                                         " characters, expected at least " +
                                         std::to_string(kMinKeyLength)};
   }
-  entries_.push_back({sha256(key), {std::move(name), role}});
+  if (!std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c <= '~'; })) {
+    return {Code::kInvalidArgument,
+            "a key holds a character that no client can send, expected visible ASCII"};
+  }
+  const Digest256 digest = sha256(key);
+  entries_.push_back({digest, {std::move(name), role, cache_salt_of(digest)}});
   return {};
 }
 
@@ -85,8 +97,11 @@ std::optional<Principal> KeySet::find(std::string_view key) const {
 AuthAnswer check_access(const KeySet& keys, RouteClass route, std::string_view authorization,
                         std::string_view api_key) {
   const bool has_normal = !keys.empty();
-  if (route == RouteClass::kPublic || !has_normal) {
+  if (route == RouteClass::kPublic || (!has_normal && route != RouteClass::kAdminForced)) {
     return {AuthVerdict::kAllowed, {}};
+  }
+  if (!has_normal) {
+    return {AuthVerdict::kForbidden, {}};
   }
   std::optional<Principal> principal;
   for (const std::string_view key : {bearer_key(authorization), api_key}) {
@@ -98,7 +113,8 @@ AuthAnswer check_access(const KeySet& keys, RouteClass route, std::string_view a
   if (!principal.has_value()) {
     return {AuthVerdict::kUnauthorized, {}};
   }
-  const bool needs_admin = route == RouteClass::kAdminOptional && keys.has_admin();
+  const bool needs_admin = route == RouteClass::kAdminForced ||
+                           (route == RouteClass::kAdminOptional && keys.has_admin());
   if (needs_admin && principal->role != KeyRole::kAdmin) {
     return {AuthVerdict::kForbidden, *principal};
   }

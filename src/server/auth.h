@@ -21,6 +21,7 @@ enum class KeyRole : unsigned char { kNormal, kAdmin };
 struct Principal {
   std::string name;  ///< of the key; empty without keys
   KeyRole role = KeyRole::kNormal;
+  std::string cache_salt;  ///< from the key, for its part of the prefix cache; never shown
 };
 
 /// The set of accepted keys; holds digests only.
@@ -55,6 +56,7 @@ enum class RouteClass : unsigned char {
   kPublic,         ///< none
   kNormal,         ///< a key if any key is configured
   kAdminOptional,  ///< the admin key if one is configured, else as kNormal
+  kAdminForced,    ///< an admin key; nobody where none is configured
 };
 
 enum class AuthVerdict : unsigned char { kAllowed, kUnauthorized, kForbidden };

@@ -42,6 +42,11 @@ TEST(KeySet, refuses_readable_files_short_keys_and_empty_files) {
   EXPECT_FALSE(keys.load_file(key_file("# none\n", 0600), KeyRole::kNormal).ok());
   EXPECT_FALSE(keys.load_file(key_file("a:root:0123456789abcdef\n", 0600), KeyRole::kNormal).ok());
   EXPECT_FALSE(keys.load_file("/absent/keys", KeyRole::kNormal).ok());
+  EXPECT_FALSE(keys.add("0123456789\x01"
+                        "abcdef",
+                        "", KeyRole::kNormal)
+                   .ok());
+  EXPECT_FALSE(keys.add("0123456789 abcdef", "", KeyRole::kNormal).ok());
 }
 
 TEST(CheckAccess, follows_the_table_of_route_classes) {
@@ -61,6 +66,11 @@ TEST(CheckAccess, follows_the_table_of_route_classes) {
   EXPECT_EQ(verdict(false, true, RouteClass::kAdminOptional, kAdmin), kAllowed);
   EXPECT_EQ(verdict(true, true, RouteClass::kAdminOptional, kKey), kForbidden);
   EXPECT_EQ(verdict(true, true, RouteClass::kAdminOptional, kAdmin), kAllowed);
+  EXPECT_EQ(verdict(false, false, RouteClass::kAdminForced, ""), kForbidden);
+  EXPECT_EQ(verdict(true, false, RouteClass::kAdminForced, kKey), kForbidden);
+  EXPECT_EQ(verdict(true, false, RouteClass::kAdminForced, ""), kUnauthorized);
+  EXPECT_EQ(verdict(true, true, RouteClass::kAdminForced, kKey), kForbidden);
+  EXPECT_EQ(verdict(true, true, RouteClass::kAdminForced, kAdmin), kAllowed);
   EXPECT_EQ(verdict(true, false, RouteClass::kNormal, ""), kUnauthorized);
   EXPECT_EQ(verdict(true, false, RouteClass::kNormal, "wrong-key-of-some-length"), kUnauthorized);
   EXPECT_EQ(verdict(true, false, RouteClass::kPublic, ""), kAllowed);
@@ -73,6 +83,19 @@ TEST(CheckAccess, one_valid_key_of_two_suffices) {
             AuthVerdict::kAllowed);
   EXPECT_EQ(check_access(keys, RouteClass::kNormal, "Basic 0123456789abcdef", "").verdict,
             AuthVerdict::kUnauthorized);
+}
+
+TEST(KeySet, every_key_has_a_cache_salt_of_its_own_that_outlives_a_restart) {
+  KeySet keys;
+  ASSERT_TRUE(keys.add(kKey, "same name", KeyRole::kNormal).ok());
+  ASSERT_TRUE(keys.add(kAdmin, "same name", KeyRole::kNormal).ok());
+  const std::string salt = keys.find(kKey)->cache_salt;
+  EXPECT_EQ(salt.size(), 32U);
+  EXPECT_NE(salt, keys.find(kAdmin)->cache_salt);
+  EXPECT_EQ(salt.find(kKey), std::string::npos);
+  KeySet restarted;
+  ASSERT_TRUE(restarted.add(kKey, "", KeyRole::kAdmin).ok());
+  EXPECT_EQ(restarted.find(kKey)->cache_salt, salt);
 }
 
 TEST(FailureLimiter, blocks_a_peer_for_the_rest_of_its_second) {

@@ -43,6 +43,7 @@ void Call::start(TextService& service, std::vector<ChoiceRequest> choices) {
   for (std::size_t i = 0; i < choices.size(); ++i) {
     so_far_[i].prompt_tokens = static_cast<std::int64_t>(choices[i].request.prompt.size());
   }
+  service_ = &service;
   generation_ = service.new_generation(
       *this, [&loop = loop_](std::function<void()> fn) { loop.post(std::move(fn)); });
   transaction_.writer.on_disconnect([this](DisconnectReason) { on_disconnect(); });
@@ -52,7 +53,7 @@ void Call::start(TextService& service, std::vector<ChoiceRequest> choices) {
   const Status status = generation_->start(std::move(choices));
   if (!status.ok()) {
     generation_.reset();
-    fail(ApiError::from_status(status));
+    fail(error_of(status));
     return;
   }
   if (setup_.stream) {
@@ -89,7 +90,16 @@ void Call::fail(const ApiError& error) {
 }
 
 void Call::on_error(Status status) {
-  fail(ApiError::from_status(status));
+  fail(error_of(status));
+}
+
+// A full queue says when to come again.
+ApiError Call::error_of(const Status& status) const {
+  ApiError error = ApiError::from_status(status);
+  if (status.code() == Code::kResourceExhausted) {
+    error.retry_after_s = service_->retry_after().count();
+  }
+  return error;
 }
 
 void Call::open_stream() {
@@ -117,8 +127,7 @@ void Call::on_prompt(std::int64_t index, std::vector<TokenText> tokens) {
     return;
   }
   if (!setup_.stream) {
-    ChoiceRecord& choice = choices_[static_cast<std::size_t>(index)];
-    choice.tokens.insert(choice.tokens.begin(), tokens.begin(), tokens.end());
+    choices_[static_cast<std::size_t>(index)].prompt = std::move(tokens);
     return;
   }
   open_stream();

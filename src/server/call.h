@@ -54,6 +54,7 @@ class Call final : public GenerationListener {
   void complete();
   void done();
   void on_disconnect();
+  ApiError error_of(const Status& status) const;
 
   IoContext& loop_;
   const ServerOptions& options_;
@@ -62,6 +63,7 @@ class Call final : public GenerationListener {
   std::unique_ptr<ResponseFormat> format_;
   Setup setup_;
   std::function<void()> on_done_;
+  TextService* service_ = nullptr;          // once started
   std::shared_ptr<Generation> generation_;  // shared with the engine's events in flight
   std::vector<ChoiceRecord> choices_;
   std::vector<Usage> so_far_;  // of each choice

@@ -71,6 +71,7 @@ void Server::add_routes() {
     get(path, RouteClass::kNormal,
         [this](Transaction x, const std::string&) { server_info(std::move(x)); });
   }
+  add_cache_routes();
   get("/version", RouteClass::kPublic, [this](Transaction x, const std::string&) {
     x.send_json(JsonObject{{"version", parts_.version}});
   });
@@ -104,8 +105,9 @@ Server::Prepared Server::prepare_chat(const Json& body) const {
           ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
              Server& server, Transaction transaction) mutable {
     name_ignored(&transaction, ignored);
-    server.start_call(std::move(transaction),
-                      make_chat_format(server.envelope(new_chat_id(), params), params), params,
+    ResponseEnvelope envelope = server.envelope(new_chat_id(), params);
+    describe_choices(params, ready, ready.size(), &envelope);
+    server.start_call(std::move(transaction), make_chat_format(std::move(envelope), params), params,
                       std::move(ready));
   };
 }
@@ -131,10 +133,11 @@ Server::Prepared Server::prepare_completion(const Json& body) const {
              Server& server, Transaction transaction) mutable {
     name_ignored(&transaction, request.ignored_fields);
     const GenerationParams& params = request.generation;
-    server.start_call(
-        std::move(transaction),
-        make_completion_format(server.envelope(new_completion_id(), params), request, prompt_texts),
-        params, std::move(ready));
+    ResponseEnvelope envelope = server.envelope(new_completion_id(), params);
+    describe_choices(params, ready, static_cast<std::size_t>(request.best_of), &envelope);
+    server.start_call(std::move(transaction),
+                      make_completion_format(std::move(envelope), request, prompt_texts), params,
+                      std::move(ready));
   };
 }
 

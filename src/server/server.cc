@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kWorkerBodyBytes = 32 << 10;  // larger bodies are prepared off the loop
 constexpr std::int64_t kMaxQueuedBodies = 256;
+constexpr std::int64_t kMaxQueuedGrammars = 256;
+constexpr std::int64_t kMaxMixedItems = 100'000;
 constexpr std::int64_t kMaxTimeoutMs = 86'400'000;
 
 bool is_loopback(const std::string& host) {
@@ -23,6 +25,33 @@ bool is_loopback(const std::string& host) {
 bool is_json_type(std::string_view content_type) {
   const std::string type = to_lower_ascii(trim(content_type.substr(0, content_type.find(';'))));
   return type.empty() || type == "application/json";
+}
+
+std::string request_id_of(const HttpRequest& request) {
+  const std::optional<std::string_view> given = request.headers.find("x-request-id");
+  return given.has_value() && is_request_id(*given) ? std::string(*given) : new_request_id();
+}
+
+// What the transport refuses by itself, in words.
+std::string transport_error(int http_status, const HttpLimits& limits) {
+  switch (http_status) {
+    case 408:
+      return "the request was not complete in time";
+    case 413:
+      return "the body is larger than " + std::to_string(limits.max_body_bytes) +
+             " bytes (--max-body-bytes)";
+    case 414:
+      return "the URL is longer than " + std::to_string(limits.max_url_bytes) + " bytes";
+    case 431:
+      return "the headers are larger than " + std::to_string(limits.max_header_bytes) + " bytes";
+    case 400:
+      return "malformed HTTP: request line, a header, Host, Content-Length, a chunk or the "
+             "compressed body";
+    case 501:
+      return "this transfer encoding is not supported; use chunked";
+    default:
+      return to_lower_ascii(std::string(reason_phrase(http_status)));
+  }
 }
 
 Status load_keys(const ServerOptions& options, KeySet* keys) {
@@ -52,8 +81,13 @@ Server::Server(const ServerOptions& options, const ServerParts& parts)
 }
 
 Server::~Server() {
+  is_stopping_.store(true);
+  if (loop_ != nullptr) {
+    end_on_loop();
+  }
   http_.reset();
   workers_.reset();
+  compilers_.reset();
   if (loop_ != nullptr) {
     loop_->stop();
   }
@@ -79,6 +113,7 @@ Status Server::listen() {
   PLUMB_ASSIGN(loop_, IoContext::create("http", parts_.clock));
   transport_ = make_tcp_transport();
   workers_ = std::make_unique<ThreadPool>("prepare", 1, kMaxQueuedBodies);
+  compilers_ = std::make_unique<ThreadPool>("grammar", 1, kMaxQueuedGrammars);
   HttpServerOptions http;
   http.address = options_.host;
   http.port = static_cast<int>(options_.port);
@@ -86,13 +121,13 @@ Status Server::listen() {
   http.tls_key_file = options_.tls_key_file;
   http.limits.max_body_bytes = options_.max_body_bytes;
   http.max_connections = options_.max_connections;
-  http.error_body = [](int status) {
-    const std::string text(reason_phrase(status));
+  http.error_body = [limits = http.limits](int status) {
     return ErrorBody{"application/json",
-                     to_text(to_json(ApiError::for_http(status, to_lower_ascii(text))))};
+                     to_text(to_json(ApiError::for_http(status, transport_error(status, limits)))),
+                     {{"x-request-id", new_request_id()}}};
   };
   PLUMB_ASSIGN(http_, HttpServer::create_on(std::move(http), *this, *transport_, {loop_.get()}));
-  return {};
+  return listen_for_kv_events();
 }
 
 std::string Server::url() const {
@@ -119,22 +154,35 @@ void Server::drain() {
     while (num_calls_ > 0 && call_ended_.wait_until(lock, deadline)) {
     }
   }
+  end_on_loop();
+  http_->shutdown(std::max(deadline - parts_.clock.now(), Clock::TimePoint::duration::zero()));
+}
+
+// Ends, on their thread, the calls and streams that are left.
+void Server::end_on_loop() {
   const auto all_ended = std::make_shared<std::promise<void>>();
   loop_->post([this, all_ended] {
     for (auto& [id, call] : calls_) {
       call->fail(ApiError::from_status({Code::kCancelled, "the server is shutting down"}));
     }
+    if (kv_feed_ != nullptr) {
+      kv_feed_->close();
+    }
+    kv_publisher_.reset();
     all_ended->set_value();
   });
   all_ended->get_future().wait();
-  http_->shutdown(std::max(deadline - parts_.clock.now(), Clock::TimePoint::duration::zero()));
 }
 
 void Server::forget(std::uint64_t call) {
   calls_.erase(call);
+  count_call(-1);
+}
+
+void Server::count_call(std::int64_t change) {
   {
     const MutexLock lock(drain_mutex_);
-    --num_calls_;
+    num_calls_ += change;
   }
   call_ended_.notify_all();
 }
@@ -170,52 +218,70 @@ bool Server::answer_preflight(Transaction* transaction) {
   return true;
 }
 
-bool Server::admit(Transaction* transaction, const Route& route) {
-  const std::string peer = transaction->request.peer_address;
-  if (failures_.is_blocked(peer)) {
-    transaction->send_error(ApiError::for_http(429, "too many failed keys from this address"));
-    return false;
-  }
-  const Headers& headers = transaction->request.headers;
+std::optional<ApiError> Server::access_error(const HttpRequest& request, const Route& route,
+                                             Principal* principal) {
+  const Headers& headers = request.headers;
   const AuthAnswer answer =
       check_access(keys_, route.access, headers.find("authorization").value_or(""),
                    headers.find("x-api-key").value_or(""));
   if (answer.verdict == AuthVerdict::kAllowed) {
-    transaction->principal = answer.principal;
-    return true;
+    *principal = answer.principal;
+    return std::nullopt;
   }
-  if (answer.verdict == AuthVerdict::kUnauthorized) {
-    failures_.record_failure(peer);
-    transaction->send_error(ApiError::for_http(401, "a valid API key is required"));
-  } else {
-    transaction->send_error(ApiError::for_http(403, "this key may not use this route"));
+  if (answer.verdict == AuthVerdict::kForbidden) {
+    return ApiError::for_http(
+        403, keys_.has_admin() ? "this key may not use this route"
+                               : "this route needs an admin key and none is configured; give "
+                                 "--admin-key-file FILE");
   }
-  return false;
+  if (failures_.is_blocked(request.peer_address)) {
+    return ApiError::for_http(429, "too many failed keys from this address");
+  }
+  failures_.record_failure(request.peer_address);
+  return ApiError::for_http(401, "a valid API key is required");
+}
+
+// The path below the root path; empty if it is not below.
+std::string_view Server::route_path(const HttpRequest& request) const {
+  std::string_view path = request.path;
+  if (!path.starts_with(options_.root_path)) {
+    return {};
+  }
+  path.remove_prefix(options_.root_path.size());
+  return path;
+}
+
+std::optional<HttpResponse> Server::refuse(const HttpRequest& head) {
+  const std::string_view path = route_path(head);
+  const RouteMatch match = router_.match(head.method, path);
+  Principal principal;
+  const std::optional<ApiError> error =
+      match.route != nullptr
+          ? access_error(head, *match.route, &principal)
+          : std::optional(ApiError::not_found("no route " + head.path.substr(0, 128)));
+  if (!error.has_value()) {
+    return std::nullopt;
+  }
+  metrics_.count_request(match.route != nullptr ? match.route->path : "unknown", error->http_status,
+                         0);
+  return error_response(
+      *error, {{"x-request-id", request_id_of(head)}, {"content-type", "application/json"}});
 }
 
 void Server::handle(HttpRequest request, ResponseWriter writer) {
-  const std::optional<std::string_view> given = request.headers.find("x-request-id");
-  std::string id =
-      given.has_value() && is_request_id(*given) ? std::string(*given) : new_request_id();
+  std::string id = request_id_of(request);
   Transaction transaction{std::move(request), std::move(writer), std::move(id), "unknown", {},
                           parts_.clock,       metrics_};
   add_cors_headers(&transaction);
   if (answer_preflight(&transaction)) {
     return;
   }
-  std::string_view path = transaction.request.path;
-  if (!options_.root_path.empty()) {
-    if (!path.starts_with(options_.root_path)) {
-      transaction.send_error(
-          ApiError::not_found("no route " + transaction.request.path.substr(0, 128)));
-      return;
-    }
-    path.remove_prefix(options_.root_path.size());
-  }
+  const std::string_view path = route_path(transaction.request);
   RouteMatch match = router_.match(transaction.request.method, path);
   if (match.route == nullptr) {
     if (match.allowed.empty()) {
-      transaction.send_error(ApiError::not_found("no route " + std::string(path.substr(0, 128))));
+      transaction.send_error(
+          ApiError::not_found("no route " + transaction.request.path.substr(0, 128)));
       return;
     }
     transaction.extra_headers.push_back({"allow", join(match.allowed, ", ")});
@@ -224,9 +290,12 @@ void Server::handle(HttpRequest request, ResponseWriter writer) {
     return;
   }
   transaction.route = match.route->path;
-  if (admit(&transaction, *match.route)) {
-    match.route->handler(std::move(transaction), match.parameter);
+  if (const std::optional<ApiError> error =
+          access_error(transaction.request, *match.route, &transaction.principal)) {
+    transaction.send_error(*error);
+    return;
   }
+  match.route->handler(std::move(transaction), match.parameter);
 }
 
 void Server::post_route(std::string path, Prepare prepare) {
@@ -237,7 +306,7 @@ void Server::post_route(std::string path, Prepare prepare) {
 }
 
 Server::Prepared Server::prepare_body(const std::string& body, Prepare prepare) const {
-  const Result<Json> json = parse_json(body);
+  const Result<Json> json = parse_json(body, {.max_mixed_items = kMaxMixedItems});
   if (!json.ok()) {
     return ApiError::invalid("invalid_json", "", json.status().message());
   }
@@ -246,7 +315,9 @@ Server::Prepared Server::prepare_body(const std::string& body, Prepare prepare) 
 
 void Server::prepare_and_run(Transaction transaction, Prepare prepare) {
   if (!is_json_type(transaction.request.headers.find("content-type").value_or(""))) {
-    transaction.send_error(ApiError::for_http(415, "the content type must be application/json"));
+    const std::string given(transaction.request.headers.find("content-type").value_or(""));
+    transaction.send_error(ApiError::for_http(
+        415, "the content type is '" + given.substr(0, 64) + "', expected application/json"));
     return;
   }
   if (is_draining_.load()) {
@@ -291,8 +362,22 @@ std::optional<ApiError> Server::check_fields(const std::vector<std::string>& ign
                            "unknown parameter: '" + ignored.front().substr(0, 64) + "'");
 }
 
-void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
-                        const GenerationParams& params, std::vector<ChoiceRequest> choices) {
+// Where in the prefix cache a request looks and stores. The salt of the key is the server's: a salt
+// that clients choose keeps nobody out who can guess it.
+std::string Server::namespace_of(const Transaction& transaction,
+                                 const GenerationParams& params) const {
+  CacheScope scope;
+  scope.salt = params.cache_salt;
+  if (options_.prefix_scope == PrefixScope::kPrincipal) {
+    scope.principal = transaction.principal.cache_salt;
+  } else if (options_.prefix_scope == PrefixScope::kNone) {
+    scope.request = random_hex(32);
+  }
+  return parts_.service.model().namespace_of(scope);
+}
+
+void Server::launch_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
+                         const GenerationParams& params, std::vector<ChoiceRequest> choices) {
   std::optional<std::chrono::milliseconds> timeout;
   if (const auto header = transaction.request.headers.find("x-request-timeout-ms")) {
     std::int64_t value = 0;
@@ -313,21 +398,24 @@ void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat>
             "; send fewer or raise --max-queued-requests"));
     return;
   }
+  if (!params.request_id.empty()) {
+    transaction.request_id = params.request_id;
+  }
   const std::uint64_t id = next_call_++;
   const Call::Setup setup{params.stream, params.include_usage,
                           params.include_usage && params.continuous_usage, choices.size()};
+  const std::string cache_namespace = namespace_of(transaction, params);
   for (ChoiceRequest& choice : choices) {
+    choice.request.cache_namespace = cache_namespace;
     choice.request.id = transaction.request_id;
+    choice.request.tenant = transaction.principal.name;
     if (timeout.has_value()) {
       choice.request.timeout = std::min(*timeout, choice.request.timeout.value_or(*timeout));
     }
   }
   auto call = std::make_unique<Call>(*loop_, options_, metrics_, std::move(transaction),
                                      std::move(format), setup, [this, id] { forget(id); });
-  {
-    const MutexLock lock(drain_mutex_);
-    ++num_calls_;
-  }
+  count_call(1);
   Call& started = *calls_.emplace(id, std::move(call)).first->second;
   started.start(parts_.service, std::move(choices));
 }

@@ -22,6 +22,7 @@
 #include "net/tcp_transport.h"
 #include "server/auth.h"
 #include "server/call.h"
+#include "server/kv_event_feed.h"
 #include "server/router.h"
 #include "server/server_metrics.h"
 #include "server/server_options.h"
@@ -53,6 +54,9 @@ class Server final : public HttpHandler {
 
   int port() const { return http_->port(); }
 
+  /// Of the publisher of cache events; -1 without one.
+  int kv_events_port() const { return kv_publisher_ != nullptr ? kv_publisher_->port() : -1; }
+
   /// "http://127.0.0.1:8000"
   std::string url() const;
   /// Refuses new work (503, also on /ready), lets running calls end for at most the drain time-out,
@@ -63,12 +67,19 @@ class Server final : public HttpHandler {
   Status reload_keys();
 
   void handle(HttpRequest request, ResponseWriter writer) override;
+  /// Who may not use a route hears it before the body is read.
+  std::optional<HttpResponse> refuse(const HttpRequest& head) override;
 
  private:
   Server(const ServerOptions& options, const ServerParts& parts);
   Status listen();
+  Status listen_for_kv_events();
+  void end_on_loop();
   void add_routes();
-  bool admit(Transaction* transaction, const Route& route);
+  void add_cache_routes();
+  std::string_view route_path(const HttpRequest& request) const;
+  std::optional<ApiError> access_error(const HttpRequest& request, const Route& route,
+                                       Principal* principal);
   bool answer_preflight(Transaction* transaction);
   void add_cors_headers(Transaction* transaction) const;
 
@@ -86,15 +97,25 @@ class Server final : public HttpHandler {
   Prepared prepare_tokenize(const Json& body) const;
   Prepared prepare_detokenize(const Json& body) const;
   Prepared prepare_template(const Json& body) const;
+  std::optional<ApiError> check_tokenize_bytes(const char* param, std::size_t num_bytes) const;
   std::variant<Json, ApiError> tokenize_content(FieldReader& fields) const;
   std::variant<Json, ApiError> tokenize_prompt(FieldReader& fields) const;
   std::variant<Json, ApiError> tokenize_messages(const Json& body, FieldReader& fields) const;
 
   std::optional<ApiError> check_model(const std::string& model) const;
   std::optional<ApiError> check_fields(const std::vector<std::string>& ignored) const;
+  std::string namespace_of(const Transaction& transaction, const GenerationParams& params) const;
+  struct WaitingCall;
+  /// Starts a call at once, or after its grammar has been compiled on a worker.
   void start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                   const GenerationParams& params, std::vector<ChoiceRequest> choices);
+  void compile_then_launch(std::shared_ptr<WaitingCall> waiting);
+  void launch_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
+                   const GenerationParams& params, std::vector<ChoiceRequest> choices);
+  void count_call(std::int64_t change);
   void forget(std::uint64_t call);
+  void flush_cache(Transaction transaction, int tries_left);
+  void kv_events(Transaction transaction);
   void models(Transaction transaction) const;
   void one_model(Transaction transaction, const std::string& id) const;
   void health(Transaction transaction, bool is_readiness) const;
@@ -112,8 +133,13 @@ class Server final : public HttpHandler {
   std::unique_ptr<IoContext> loop_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<ThreadPool> workers_;
+  std::unique_ptr<ThreadPool> compilers_;  // of grammars; a slow one holds up only those
+  std::atomic<bool> is_stopping_{false};
   std::map<std::uint64_t, std::unique_ptr<Call>> calls_;  // loop thread
   std::uint64_t next_call_ = 0;
+  std::unique_ptr<KvEventFeed> kv_feed_;          // loop thread; null without events
+  std::unique_ptr<KvEventFrames> kv_frames_;      // null without a port for them
+  std::unique_ptr<FramePublisher> kv_publisher_;  // loop thread; as kv_frames_
   Mutex drain_mutex_;
   CondVar call_ended_;
   std::int64_t num_calls_ PLUMB_GUARDED_BY(drain_mutex_) = 0;

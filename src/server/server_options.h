@@ -11,6 +11,14 @@
 
 namespace plumb {
 
+/// Whose requests may reuse each other's cached prefixes, and so tell by the time to the first
+/// token what others have asked.
+enum class PrefixScope : unsigned char {
+  kShared,     ///< everybody's
+  kPrincipal,  ///< those of the same key; without keys everybody's
+  kNone,       ///< no other request's; the choices of one request share
+};
+
 /// How the HTTP server listens and what it allows.
 struct ServerOptions {
   std::string host = "127.0.0.1";
@@ -28,7 +36,9 @@ struct ServerOptions {
   bool strict_fields = false;
   std::int64_t max_body_bytes = std::int64_t{32} << 20;
   std::int64_t max_connections = 65535;
+  std::int64_t kv_events_port = -1;
   std::int64_t max_n = 128;
+  PrefixScope prefix_scope = PrefixScope::kPrincipal;
   std::chrono::milliseconds header_delay{5000};
   std::chrono::milliseconds heartbeat{15000};
   std::chrono::milliseconds drain_timeout{30000};
@@ -59,7 +69,17 @@ struct ServerOptions {
               "refuse unknown request fields instead of naming them in a header"),
         bytes_field(&S::max_body_bytes, "max-body-bytes", "largest request body", 1024, 0x1p30),
         field(&S::max_connections, "max-connections", "connections at once", 1, 1000000),
+        field(
+            &S::kv_events_port, "kv-events-port",
+            "with --kv-events: TCP port that sends them as frames; 0 takes any free one, -1 = none",
+            -1, 65535),
         field(&S::max_n, "max-n", "largest n of a request", 1, 1024),
+        choice_field(&S::prefix_scope, "prefix-scope",
+                     "who may reuse whose cached prefixes: everybody, requests of the same key, or "
+                     "no other request",
+                     std::array{Choice<PrefixScope>{"shared", PrefixScope::kShared},
+                                Choice<PrefixScope>{"principal", PrefixScope::kPrincipal},
+                                Choice<PrefixScope>{"none", PrefixScope::kNone}}),
         field(&S::header_delay, "header-delay",
               "a stream's header is sent at the first token or after this time", 0, 3600),
         field(&S::heartbeat, "heartbeat", "comment line after that much silence in a stream", 1,

@@ -24,6 +24,17 @@ Json labels_of(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
 
 }  // namespace
 
+std::optional<ApiError> Server::check_tokenize_bytes(const char* param,
+                                                     std::size_t num_bytes) const {
+  if (static_cast<std::int64_t>(num_bytes) <= limits_.max_tokenize_bytes) {
+    return std::nullopt;
+  }
+  return ApiError::invalid("invalid_value", param,
+                           "'" + std::string(param) + "' has " + std::to_string(num_bytes) +
+                               " bytes, expected at most " +
+                               std::to_string(limits_.max_tokenize_bytes));
+}
+
 // llama.cpp's form: {content, add_special, parse_special, with_pieces} -> {tokens}.
 std::variant<Json, ApiError> Server::tokenize_content(FieldReader& fields) const {
   const std::optional<std::string> content = fields.text("content");
@@ -32,6 +43,9 @@ std::variant<Json, ApiError> Server::tokenize_content(FieldReader& fields) const
   const bool with_pieces = fields.boolean("with_pieces").value_or(false);
   if (!fields.ok()) {
     return *fields.error();
+  }
+  if (std::optional<ApiError> error = check_tokenize_bytes("content", content->size())) {
+    return *std::move(error);
   }
   const Tokenizer& tokenizer = parts_.service.model().tokenizer();
   const std::vector<TokenId> ids = tokenizer.encode(*content, {add_special, parse_special});
@@ -53,6 +67,14 @@ std::variant<Json, ApiError> Server::tokenize_prompt(FieldReader& fields) const 
   if (!fields.ok()) {
     return *fields.error();
   }
+  std::size_t num_bytes = 0;
+  for (const Prompt& prompt : prompts) {
+    const auto* text = std::get_if<std::string>(&prompt);
+    num_bytes += text != nullptr ? text->size() : 0;
+  }
+  if (std::optional<ApiError> error = check_tokenize_bytes("prompt", num_bytes)) {
+    return *std::move(error);
+  }
   const Tokenizer& tokenizer = parts_.service.model().tokenizer();
   JsonArray counts;
   JsonArray tokens;
@@ -63,7 +85,9 @@ std::variant<Json, ApiError> Server::tokenize_prompt(FieldReader& fields) const 
                                                      : std::get<std::vector<TokenId>>(prompt);
     counts.emplace_back(static_cast<std::int64_t>(ids.size()));
     tokens.push_back(ids_to_json(ids));
-    texts.push_back(labels_of(tokenizer, ids));
+    if (want_texts) {
+      texts.push_back(labels_of(tokenizer, ids));
+    }
   }
   const Json* given = fields.find("prompt");
   const bool is_batch =
@@ -103,14 +127,14 @@ std::variant<Json, ApiError> Server::tokenize_messages(const Json& body,
 
 namespace {
 
-// Sends a JSON answer that is ready, or passes the error on.
+// Sends a JSON answer, written out here and not on the loop, or passes the error on.
 std::variant<std::function<void(Server&, Transaction)>, ApiError> answer_with(
     std::variant<Json, ApiError> result) {
   if (auto* error = std::get_if<ApiError>(&result)) {
     return std::move(*error);
   }
-  return [json = std::get<Json>(std::move(result))](Server&, Transaction transaction) {
-    transaction.send_json(json);
+  return [text = to_text(std::get<Json>(result))](Server&, Transaction transaction) {
+    transaction.send(200, "application/json", text);
   };
 }
 

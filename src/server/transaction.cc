@@ -26,17 +26,22 @@ void Transaction::count(int http_status) const {
   metrics.count_request(route, http_status, seconds_since(received, clock.now()));
 }
 
-void Transaction::send_error(const ApiError& error) {
+HttpResponse error_response(const ApiError& error, Headers headers) {
   if (error.http_status == 401) {
-    extra_headers.push_back({"www-authenticate", "Bearer"});
+    headers.add("www-authenticate", "Bearer");
   }
   if (error.retry_after_s.has_value()) {
-    extra_headers.push_back({"retry-after", std::to_string(*error.retry_after_s)});
+    headers.add("retry-after", std::to_string(*error.retry_after_s));
   }
   if (error.never_retry) {
-    extra_headers.push_back({"x-should-retry", "false"});
+    headers.add("x-should-retry", "false");
   }
-  send_json(to_json(error), error.http_status);
+  return {error.http_status, std::move(headers), to_text(to_json(error))};
+}
+
+void Transaction::send_error(const ApiError& error) {
+  count(error.http_status);
+  writer.send(error_response(error, headers("application/json")));
 }
 
 }  // namespace plumb

@@ -14,6 +14,9 @@
 
 namespace plumb {
 
+/// The answer that carries an error, and what it says besides its body.
+HttpResponse error_response(const ApiError& error, Headers headers);
+
 /// One request on its way through the server, with the means to answer it.
 /// Thread: the server's loop.
 struct Transaction {

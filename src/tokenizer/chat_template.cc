@@ -150,6 +150,19 @@ JsonArray merge_neighbours(const JsonArray& messages) {
   return out;
 }
 
+// For templates that print the content of every message: an answer may have tool calls instead.
+// False if no message lacked its content.
+bool fill_absent_contents(JsonArray* messages) {
+  bool has_changed = false;
+  for (Json& message : *messages) {
+    if (message.find("content") == nullptr) {
+      message.as_object().set("content", "");
+      has_changed = true;
+    }
+  }
+  return has_changed;
+}
+
 }  // namespace
 
 Result<ChatTemplate> ChatTemplate::parse(std::string_view source, SpecialTokens special_tokens) {
@@ -252,13 +265,20 @@ Result<Rendering> ChatTemplate::render(const ChatInput& input, const RenderOptio
     PLUMB_RETURN_IF_ERROR(mark_end(&messages));
   }
   Result<Rendering> rendered = render_messages(messages, input, options);
-  if (!rendered.ok() && rendered.status().code() == Code::kInvalidArgument) {
-    const JsonArray merged = merge_neighbours(messages);
-    if (merged.size() < messages.size()) {
-      Result<Rendering> again = render_messages(merged, input, options);
+  const auto try_again = [&](const JsonArray& changed) {
+    if (!rendered.ok() && rendered.status().code() == Code::kInvalidArgument) {
+      Result<Rendering> again = render_messages(changed, input, options);
       if (again.ok()) {
         rendered = std::move(again);
       }
+    }
+  };
+  if (!rendered.ok() && fill_absent_contents(&messages)) {
+    try_again(messages);
+  }
+  if (!rendered.ok()) {
+    if (const JsonArray merged = merge_neighbours(messages); merged.size() < messages.size()) {
+      try_again(merged);
     }
   }
   if (!rendered.ok()) {

@@ -32,7 +32,7 @@ TEST(StopMatcher, a_stop_string_over_two_pushes_is_cut_at_its_start) {
   const Outcome outcome = push(&matcher, "D and more");
   EXPECT_TRUE(outcome.stopped);
   EXPECT_EQ(outcome.text, "");
-  EXPECT_EQ(matcher.matched(), 1);
+  EXPECT_EQ(matcher.stop(), "END");
 }
 
 TEST(StopMatcher, text_after_a_stop_string_inside_one_push_is_dropped) {
@@ -40,20 +40,21 @@ TEST(StopMatcher, text_after_a_stop_string_inside_one_push_is_dropped) {
   const Outcome outcome = push(&matcher, "one</s>two");
   EXPECT_TRUE(outcome.stopped);
   EXPECT_EQ(outcome.text, "one");
-  EXPECT_EQ(matcher.matched(), 0);
+  EXPECT_EQ(matcher.stop(), "</s>");
+  EXPECT_EQ(matcher.matched_text(), "</s>");
   EXPECT_EQ(push(&matcher, "three").text, "");
 }
 
 TEST(StopMatcher, the_longest_of_those_that_end_together_wins) {
   StopMatcher matcher({"b", "aab"});
   EXPECT_EQ(push(&matcher, "xaab").text, "x");
-  EXPECT_EQ(matcher.matched(), 1);
+  EXPECT_EQ(matcher.stop(), "aab");
 }
 
 TEST(StopMatcher, the_one_that_ends_first_wins_over_one_that_began_first) {
   StopMatcher matcher({"abcd", "bc"});
   EXPECT_EQ(push(&matcher, "zabcd").text, "za");
-  EXPECT_EQ(matcher.matched(), 1);
+  EXPECT_EQ(matcher.stop(), "bc");
 }
 
 TEST(StopMatcher, flush_releases_held_text) {
@@ -109,7 +110,7 @@ TEST(StopMatcher, equals_a_search_in_the_whole_text_however_it_is_cut) {
       matcher.push(std::string_view(text).substr(at, len), &out);
       at += len;
     }
-    if (matcher.matched() == StopMatcher::kNone) {
+    if (!matcher.has_matched()) {
       matcher.flush(&out);
     }
     ASSERT_EQ(out, cut_by_search(text, stops)) << text;

@@ -146,6 +146,15 @@ bool is_word_char(char32_t c) {
   }
 }
 
+std::string_view unicode_category(char32_t c) {
+  return utf8proc_category_string(static_cast<utf8proc_int32_t>(c));
+}
+
+char32_t fold_case(char32_t c) {
+  return static_cast<char32_t>(
+      utf8proc_tolower(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
+}
+
 std::size_t grapheme_len(std::string_view text) {
   Utf8Char c = decode_utf8(text);
   auto len = static_cast<std::size_t>(c.num_bytes);

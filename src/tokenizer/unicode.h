@@ -23,6 +23,12 @@ bool is_white_space(char32_t c);  ///< the 25 characters of White_Space
 /// A character of an identifier: alphabetic, mark, decimal digit, connector or joiner.
 bool is_word_char(char32_t c);
 
+/// The two letters of its general category, "Lu"; "Cn" for what is not assigned.
+std::string_view unicode_category(char32_t c);
+
+/// Equal for characters that differ in case only, one to one.
+char32_t fold_case(char32_t c);
+
 /// Bytes of the first extended grapheme cluster. Requires text is not empty and valid UTF-8.
 std::size_t grapheme_len(std::string_view text);
 

@@ -2,17 +2,32 @@
 """The official openai client against a server with a tiny model."""
 
 import asyncio
+import json
+import threading
+import typing
 import unittest
 
 import plumb_e2e as e2e
 
 try:
     import openai
+    import pydantic
 except ImportError:
     e2e.skip("the openai package is not installed (scripts/venv)")
 
 CHAT = [{"role": "user", "content": "Hello"}]
 KEY = "sk-test-0123456789abcdef"
+
+
+class Size(pydantic.BaseModel):
+    width: int = pydantic.Field(ge=0, le=99)
+    unit: typing.Literal["mm", "cm"]
+
+
+class Part(pydantic.BaseModel):
+    name: str = pydantic.Field(max_length=8)
+    sizes: list[Size] = pydantic.Field(max_length=2)
+    is_new: bool
 
 
 class OpenAiClient(unittest.TestCase):
@@ -25,7 +40,8 @@ class OpenAiClient(unittest.TestCase):
         keys.write_text(KEY + "\n")
         keys.chmod(0o600)
         cls.server = e2e.Server(model, "--api-key-file", keys, "--served-model-name", "tiny",
-                                "--strict-fields", "--max-num-seqs", "8")
+                                "--strict-fields", "--max-num-seqs", "8",
+                                "--grammar-compile-timeout", "2s")
         cls.base = cls.server.url + "/v1"
         cls.client = openai.OpenAI(base_url=cls.base, api_key=KEY, max_retries=0,
                                    _strict_response_validation=True)
@@ -110,6 +126,55 @@ class OpenAiClient(unittest.TestCase):
         cut = self.chat(max_tokens=24, stop=[stop], extra_body={"ignore_eos": True})
         self.assertEqual(cut.choices[0].message.content, whole[:whole.index(stop)])
         self.assertEqual(cut.choices[0].finish_reason, "stop")
+
+    def test_a_class_as_response_format_is_parsed(self):
+        for seed in range(5):
+            answer = self.client.chat.completions.parse(
+                model="tiny", messages=CHAT, response_format=Part, max_tokens=400, temperature=1.5,
+                seed=seed)
+            part = answer.choices[0].message.parsed
+            self.assertIsInstance(part, Part)
+            self.assertEqual(answer.choices[0].finish_reason, "stop")
+            with self.client.chat.completions.stream(
+                    model="tiny", messages=CHAT, response_format=Part, max_tokens=400,
+                    temperature=1.5, seed=seed) as stream:
+                for _ in stream:
+                    pass
+                streamed = stream.get_final_completion().choices[0].message.parsed
+            self.assertEqual(streamed, part)
+
+    def test_a_schema_and_a_json_object_are_json(self):
+        schema = {"type": "array", "items": {"enum": [1, "two"]}, "minItems": 1, "maxItems": 3}
+        answer = self.chat(max_tokens=200, temperature=1, response_format={
+            "type": "json_schema", "json_schema": {"name": "list", "schema": schema}})
+        items = json.loads(answer.choices[0].message.content)
+        self.assertIn(len(items), (1, 2, 3))
+        self.assertTrue(set(items) <= {1, "two"})
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.chat(response_format={"type": "json_schema", "json_schema": {
+                "name": "bad", "schema": {"type": "thing"}}})
+        self.assertEqual(caught.exception.code, "invalid_schema")
+        self.assertEqual(caught.exception.param, "response_format.json_schema.schema")
+
+    def test_a_slow_grammar_is_given_up_and_holds_up_nobody(self):
+        caught = []
+
+        def slow():
+            try:
+                self.chat(extra_body={"guided_regex": "(.|\\n)*a.{30}"})
+            except openai.BadRequestError as error:
+                caught.append(error)
+
+        thread = threading.Thread(target=slow)
+        thread.start()
+        answered = 0
+        while thread.is_alive():
+            self.chat(max_tokens=4)
+            answered += 1
+        thread.join()
+        self.assertEqual([error.code for error in caught], ["grammar_compile_timeout"])
+        self.assertEqual(caught[0].param, "guided_regex")
+        self.assertGreater(answered, 3)  # in about two seconds
 
     def test_completions_echo_and_logprobs(self):
         # The type of the client has no null for the first token, which has no probability.

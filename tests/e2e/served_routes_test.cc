@@ -92,7 +92,7 @@ std::vector<BadRequest> chat_rows() {
       {kChat, chat(R"("metadata":{"k":7})"), 400, "invalid_type", "metadata"},
       {kChat, chat(R"("stream_options":{"include_usage":true})"), 400, "invalid_value",
        "stream_options"},
-      {kChat, chat(R"("response_format":{"type":"json_object"})"), 400, "unsupported_parameter",
+      {kChat, chat(R"("response_format":{"type":"structural_tag"})"), 400, "unsupported_parameter",
        "response_format"},
       {kChat, chat(R"("modalities":["audio"])"), 400, "unsupported_parameter", "modalities"},
       {kChat, chat(R"("tool_choice":"required")"), 400, "invalid_value", "tool_choice"},
@@ -163,6 +163,21 @@ TEST(ServedRoutes, what_never_fits_the_cache_is_refused_and_an_open_length_is_no
   EXPECT_EQ(text_at(error, {"error", "code"}), "request_too_large_for_kv_pool");
   const Json answer = scene.post(kChat, chat(R"("temperature":0)"));
   EXPECT_GT(int_at(answer, {"usage", "completion_tokens"}), 0);
+}
+
+TEST(ServedRoutes, a_text_that_cannot_fit_is_refused_before_it_is_tokenised) {
+  ServedScene scene;
+  const std::string text(1 << 20, 'a');
+  const HttpResponse refused = scene.send("POST", kCompletions, "{\"prompt\":\"" + text + "\"}");
+  const Json error = parse_json(refused.body).value();
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(text_at(error, {"error", "code"}), "context_length_exceeded");
+  EXPECT_EQ(int_at(error, {"error", "n_ctx"}), 2048);
+  const HttpResponse large =
+      scene.send("POST", "/tokenize", "{\"prompt\":\"" + std::string(5 << 20, 'a') + "\"}");
+  EXPECT_EQ(large.status, 400);
+  const Json many = parse_json(large.body).value();
+  EXPECT_EQ(text_at(many, {"error", "param"}), "prompt");
 }
 
 TEST(ServedRoutes, routes_methods_and_types_are_checked) {
@@ -327,6 +342,8 @@ TEST_F(ServedKeys, refusals_are_alike_and_too_many_are_limited) {
     }
   }
   EXPECT_EQ(limited, 1);
+  EXPECT_EQ(status_with("/v1/models", {{"x-api-key", kKey}}), 200);
+  EXPECT_EQ(status_with("/health", {}), 200);
 }
 
 TEST_F(ServedKeys, no_page_shows_a_key) {

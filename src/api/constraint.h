@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/field_reader.h"
+
+namespace plumb {
+
+/// What the text of an answer must be, as the request says it; the front end compiles it.
+struct ConstraintSpec {
+  enum class Kind : unsigned char {
+    kNone,
+    kJsonObject,  ///< any JSON object
+    kJsonSchema,  ///< a JSON value that the schema in `text` allows
+    kRegex,       ///< a match of `text`, from its begin to its end
+    kGrammar,     ///< what the EBNF in `text` derives
+    kChoice,      ///< one of `choices`
+  };
+
+  Kind kind = Kind::kNone;
+  std::string param;  ///< path of the field, for errors
+  std::string text;
+  std::vector<std::string> choices;
+  bool strict = false;  ///< hold the schema to OpenAI's rules for "strict": true
+
+  bool is_none() const { return kind == Kind::kNone; }
+};
+
+/// Reads the one constraint of a request from any of its names: response_format, guided_json,
+/// guided_regex, guided_choice, guided_grammar, structured_outputs, regex, ebnf, grammar,
+/// json_schema. Two of them are an error that names both.
+ConstraintSpec read_constraint(FieldReader& fields);
+
+}  // namespace plumb

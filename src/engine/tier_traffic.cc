@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/tier_traffic.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+
+namespace plumb {
+namespace {
+
+// Bytes of one errand: so much does something more urgent wait for at most.
+constexpr std::int64_t kBatchBytes = std::int64_t{4} << 20;
+
+}  // namespace
+
+TierTraffic::TierTraffic(HostTier& host, std::unique_ptr<TierWorker> worker, LoadRule& rule,
+                         std::int64_t block_size, std::int64_t block_bytes)
+    : host_(host),
+      rule_(rule),
+      block_size_(block_size),
+      block_bytes_(block_bytes),
+      batch_blocks_(std::max<std::int64_t>(kBatchBytes / block_bytes, 1)),
+      worker_(std::move(worker)) {}
+
+TierTraffic::~TierTraffic() {
+  worker_.reset();  // it uses the slots and pins that die now
+}
+
+std::int64_t TierTraffic::num_allowed() const {
+  return host_.num_slots() * 4 / 5 - host_.num_busy();
+}
+
+FetchId TierTraffic::fetch(std::vector<BlockHash> chain) {
+  TierJob job;
+  job.kind = TierJob::Kind::kLookUp;
+  job.ticket = next_ticket_;
+  job.chain = chain;
+  if (num_clearings_ > 0 || chain.empty() || !worker_->submit(std::move(job)).ok()) {
+    return FetchId{};
+  }
+  const FetchId id{next_ticket_++};
+  fetches_[id].chain = std::move(chain);
+  return id;
+}
+
+void TierTraffic::release(FetchId id) {
+  const auto found = fetches_.find(id);
+  if (found != fetches_.end()) {
+    found->second.is_released = true;
+    found->second.pins.clear();
+    forget_if_over(id);
+  }
+}
+
+void TierTraffic::forget_if_over(FetchId id) {
+  const Fetch& fetch = fetches_.at(id);
+  if (fetch.is_released && fetch.is_looked_up && fetch.reads.empty()) {
+    fetches_.erase(id);
+  }
+}
+
+void TierTraffic::write(std::span<const BlockHash> hashes) {
+  while (!hashes.empty()) {
+    const auto count = std::min(hashes.size(), static_cast<std::size_t>(batch_blocks_));
+    TierJob job;
+    job.kind = TierJob::Kind::kWrite;
+    job.ticket = next_ticket_;
+    std::vector<HostPin> pins;
+    for (const BlockHash& hash : hashes.first(count)) {
+      HostPin pin = num_allowed() > 0 ? host_.pin(hash) : HostPin();
+      if (pin.empty()) {
+        ++num_not_written_;
+        continue;
+      }
+      job.blocks.push_back({hash, pin.payload()});
+      pins.push_back(std::move(pin));
+    }
+    if (!pins.empty()) {
+      if (worker_->submit(std::move(job)).ok()) {
+        writes_.emplace(next_ticket_++, std::move(pins));
+      } else {
+        num_not_written_ += std::ssize(pins);
+      }
+    }
+    hashes = hashes.subspan(count);
+  }
+}
+
+// Errands to write come first in the queue of this one, and what was fetched before is not let in.
+void TierTraffic::clear() {
+  for (auto& [id, fetch] : fetches_) {
+    fetch.is_broken = true;
+  }
+  TierJob job;
+  job.kind = TierJob::Kind::kClear;
+  if (const Status status = worker_->submit(std::move(job)); status.ok()) {
+    ++num_clearings_;
+  } else {
+    log_warning("disk cache: not cleared", {{"reason", status.message()}});
+  }
+}
+
+void TierTraffic::poll() {
+  if (!worker_->has_thread()) {
+    worker_->run_pending();
+  }
+  answers_.clear();
+  worker_->take_answers(&answers_);
+  for (const TierAnswer& answer : answers_) {
+    take(answer);
+  }
+}
+
+void TierTraffic::take(const TierAnswer& answer) {
+  if (answer.kind == TierJob::Kind::kClear) {
+    --num_clearings_;
+    return;
+  }
+  if (answer.kind == TierJob::Kind::kWrite) {
+    writes_.erase(answer.ticket);
+    return;
+  }
+  const FetchId id{answer.ticket};
+  Fetch& fetch = fetches_.at(id);
+  if (answer.kind == TierJob::Kind::kLookUp) {
+    take_look_up(id, &fetch, answer.count);
+  } else {
+    take_read(&fetch, answer);
+  }
+  forget_if_over(id);
+}
+
+void TierTraffic::take_look_up(FetchId id, Fetch* fetch, std::int64_t count) {
+  fetch->is_looked_up = true;
+  count = std::clamp<std::int64_t>(num_allowed(), 0, count);
+  if (fetch->is_released || count == 0 ||
+      !rule_.prefers_disk(count * block_bytes_, count * block_size_)) {
+    return;
+  }
+  const std::span<const BlockHash> chain =
+      std::span(fetch->chain).first(static_cast<std::size_t>(count));
+  for (std::size_t at = 0; at < chain.size(); at += static_cast<std::size_t>(batch_blocks_)) {
+    const std::size_t len = std::min(chain.size() - at, static_cast<std::size_t>(batch_blocks_));
+    if (!submit_read(id, fetch, chain.subspan(at, len))) {
+      return;
+    }
+  }
+}
+
+bool TierTraffic::submit_read(FetchId id, Fetch* fetch, std::span<const BlockHash> chain) {
+  Read read;
+  read.chain.assign(chain.begin(), chain.end());
+  TierJob job;
+  job.kind = TierJob::Kind::kRead;
+  job.ticket = static_cast<std::uint64_t>(id);
+  job.chain = read.chain;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    HostSlot slot = host_.reserve();
+    if (slot.empty()) {
+      return false;
+    }
+    job.buffers.push_back(slot.payload());
+    read.slots.push_back(std::move(slot));
+  }
+  if (!worker_->submit(std::move(job)).ok()) {
+    return false;
+  }
+  fetch->reads.push_back(std::move(read));
+  return true;
+}
+
+void TierTraffic::take_read(Fetch* fetch, const TierAnswer& answer) {
+  Read read = std::move(fetch->reads.front());
+  fetch->reads.pop_front();
+  rule_.disk_bytes.observe(static_cast<double>(answer.count * block_bytes_), answer.time);
+  const auto count = static_cast<std::size_t>(fetch->is_broken ? 0 : answer.count);
+  for (std::size_t i = 0; i < count; ++i) {
+    host_.publish(read.chain[i], std::move(read.slots[i]));
+    ++num_fetched_blocks_;
+    if (!fetch->is_released) {
+      fetch->pins.push_back(host_.pin(read.chain[i]));
+    }
+  }
+  fetch->is_broken = fetch->is_broken || count < read.chain.size();
+}
+
+TierStats TierTraffic::slow_stats() const {
+  TierStats stats = worker_->stats();
+  stats.num_dropped += num_not_written_;
+  return stats;
+}
+
+}  // namespace plumb

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/status.h"
+#include "base/thread.h"
+#include "kvcache/kv_tier.h"
+
+namespace plumb {
+
+/// One errand to a slow tier. The memory that it names stays where it is until the answer has come
+/// or the worker is gone.
+struct TierJob {
+  enum class Kind : unsigned char {
+    kLookUp,  ///< KvTier::exists
+    kRead,    ///< KvTier::get
+    kWrite,   ///< KvTier::put
+    kClear,   ///< KvTier::clear
+  };
+
+  Kind kind = Kind::kLookUp;
+  std::uint64_t ticket = 0;  ///< the caller's
+  std::vector<BlockHash> chain;
+  std::vector<std::span<std::byte>> buffers;  ///< of kRead
+  std::vector<TierBlock> blocks;              ///< of kWrite
+};
+
+/// What came of an errand.
+struct TierAnswer {
+  TierJob::Kind kind = TierJob::Kind::kLookUp;
+  std::uint64_t ticket = 0;
+  std::int64_t count = 0;  ///< blocks from the beginning of the chain
+  std::chrono::nanoseconds time{};
+};
+
+/// Does the errands to a slow tier on a thread of its own: what is asked for first, then what is to
+/// be written. A tier that cannot be opened has no blocks; one log line says why.
+///
+/// Without start() nothing runs by itself: tests call run_pending().
+/// Thread  any one thread, besides its own.
+class TierWorker {
+ public:
+  using Open = std::function<Result<std::unique_ptr<KvTier>>()>;
+
+  /// `open` is called where the errands are done, before the first one.
+  TierWorker(Open open, const Clock& clock);
+  /// Finishes what is to be written, drops what was asked for, and joins the thread.
+  ~TierWorker();
+  TierWorker(const TierWorker&) = delete;
+  TierWorker& operator=(const TierWorker&) = delete;
+
+  /// Starts the thread; it calls `wake` after each answer.
+  void start(std::function<void()> wake);
+
+  /// Errors kResourceExhausted: too many errands wait; the job is moved from on success only.
+  Status submit(TierJob&& job);
+
+  /// Does all that waits, on this thread. Requires start() was not called.
+  void run_pending();
+
+  bool has_thread() const { return thread_.has_value(); }
+
+  /// Moves the answers so far to the end of `out`.
+  void take_answers(std::vector<TierAnswer>* out);
+
+  /// As of the last errand.
+  TierStats stats() const;
+
+ private:
+  void run();
+  std::optional<TierJob> next_job() PLUMB_REQUIRES(mutex_);
+  void ensure_open();
+  TierAnswer execute(const TierJob& job);
+  void finish(const TierAnswer& answer);
+
+  const Clock& clock_;
+  Open open_;                     // worker
+  std::unique_ptr<KvTier> tier_;  // worker; null if it could not be opened
+
+  mutable Mutex mutex_;
+  CondVar has_job_;
+  std::deque<TierJob> asked_ PLUMB_GUARDED_BY(mutex_);
+  std::deque<TierJob> writes_ PLUMB_GUARDED_BY(mutex_);
+  std::vector<TierAnswer> answers_ PLUMB_GUARDED_BY(mutex_);
+  TierStats stats_ PLUMB_GUARDED_BY(mutex_);
+  bool must_stop_ PLUMB_GUARDED_BY(mutex_) = false;
+  std::function<void()> wake_;
+  std::optional<Thread> thread_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/constraint_compiler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "grammar/compile_budget.h"
+#include "grammar/json_schema.h"
+
+namespace plumb {
+namespace {
+
+using Kind = ConstraintSpec::Kind;
+
+GrammarSpec grammar_spec(const ConstraintSpec& spec) {
+  GrammarSpec out;
+  out.text = spec.text;
+  switch (spec.kind) {
+    case Kind::kNone:
+    case Kind::kJsonObject:  // written like any other JSON: with or without white space
+      out.kind = GrammarKind::kJsonSchema;
+      out.text = R"({"type":"object"})";
+      break;
+    case Kind::kJsonSchema:
+      out.kind = GrammarKind::kJsonSchema;
+      out.text += spec.strict ? "\n" : "";  // a blank that keeps the two forms apart in the cache
+      break;
+    case Kind::kRegex:
+      out.kind = GrammarKind::kRegex;
+      break;
+    case Kind::kGrammar:
+      out.kind = GrammarKind::kEbnf;
+      break;
+    case Kind::kChoice:
+      out.kind = GrammarKind::kChoice;
+      out.choices = spec.choices;
+      break;
+  }
+  return out;
+}
+
+}  // namespace
+
+ConstraintCompiler::ConstraintCompiler(const Tokenizer& tokenizer, std::int64_t vocab_size,
+                                       const GrammarOptions& options, const Clock& clock)
+    : options_(options),
+      clock_(clock),
+      vocab_(GrammarVocab::from_tokenizer(tokenizer, static_cast<std::int32_t>(vocab_size),
+                                          options.cache_bytes / 3)),
+      cache_(options.cache_bytes / 3 * 2) {}
+
+ConstraintCompiler::Grammar ConstraintCompiler::find(const ConstraintSpec& spec) {
+  return find(grammar_spec(spec));
+}
+
+ConstraintCompiler::Grammar ConstraintCompiler::find(const GrammarSpec& spec) {
+  Grammar grammar = cache_.find(spec);
+  num_cache_hits_ += grammar != nullptr ? 1 : 0;
+  return grammar;
+}
+
+ConstraintCompiler::Outcome ConstraintCompiler::compile(const ConstraintSpec& constraint,
+                                                        const std::function<bool()>& is_cancelled) {
+  const GrammarSpec spec = grammar_spec(constraint);
+  if (Grammar known = find(spec)) {  // compiled for another request meanwhile
+    return known;
+  }
+  const Clock::TimePoint begin = clock_.now();
+  const Clock::TimePoint deadline = begin + options_.compile_timeout;
+  CompileBudget budget(CompileBudget::Limits(),
+                       [&] { return clock_.now() > deadline || is_cancelled(); });
+  Result<Grammar> grammar = build(spec, constraint.strict, &budget);
+  compile_ns_ += (clock_.now() - begin).count();
+  if (!grammar.ok()) {
+    return refuse(constraint, grammar.status());
+  }
+  ++num_compiled_;
+  cache_.insert(spec, grammar.value());
+  return std::move(grammar).value();
+}
+
+Result<ConstraintCompiler::Grammar> ConstraintCompiler::build(const GrammarSpec& spec, bool strict,
+                                                              CompileBudget* budget) const {
+  GrammarLimits limits;
+  limits.mask_cache_bytes = std::min(limits.mask_cache_bytes, options_.cache_bytes / 48);
+  if (spec.kind != GrammarKind::kJsonSchema) {
+    return compile_grammar(spec, vocab_, limits, budget);
+  }
+  JsonSchemaOptions json;
+  json.strict = strict;
+  json.compact = options_.whitespace == JsonWhitespace::kCompact;
+  PLUMB_ASSIGN(JsonSchemaGrammar schema, compile_json_schema(spec.text, json, budget));
+  return compile_grammar(std::move(schema.cfg), vocab_, limits, budget);
+}
+
+ApiError ConstraintCompiler::refuse(const ConstraintSpec& spec, const Status& status) {
+  ++num_failed_;
+  if (status.code() == Code::kDeadlineExceeded) {
+    ++num_timeouts_;
+    return ApiError::invalid(
+        "grammar_compile_timeout", spec.param,
+        "'" + spec.param + "' took longer than " +
+            std::to_string(options_.compile_timeout.count()) +
+            " ms to compile; send a simpler one or raise --grammar-compile-timeout");
+  }
+  return ApiError::invalid("invalid_schema", spec.param,
+                           "'" + spec.param + "': " + status.message());
+}
+
+ConstraintStats ConstraintCompiler::stats() const {
+  ConstraintStats stats;
+  stats.num_compiled = num_compiled_.load();
+  stats.num_failed = num_failed_.load();
+  stats.num_timeouts = num_timeouts_.load();
+  stats.num_cache_hits = num_cache_hits_.load();
+  stats.cache_bytes = cache_.num_bytes();
+  stats.compile_time = std::chrono::nanoseconds(compile_ns_.load());
+  return stats;
+}
+
+void attach_grammar(const std::shared_ptr<const CompiledGrammar>& grammar,
+                    std::vector<ChoiceRequest>* choices) {
+  for (ChoiceRequest& choice : *choices) {
+    choice.request.grammar = grammar;
+  }
+}
+
+}  // namespace plumb

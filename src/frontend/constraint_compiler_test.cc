@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/constraint_compiler.h"
+
+#include <gtest/gtest.h>
+
+#include "grammar/grammar_matcher.h"
+#include "support/byte_tokenizer.h"
+#include "support/fake_clock.h"
+
+namespace plumb {
+namespace {
+
+using Kind = ConstraintSpec::Kind;
+
+ConstraintSpec spec_of(Kind kind, const std::string& text) {
+  ConstraintSpec spec;
+  spec.kind = kind;
+  spec.param = "field";
+  spec.text = text;
+  return spec;
+}
+
+class ConstraintCompilers : public testing::Test {
+ protected:
+  bool allows(const ConstraintCompiler::Outcome& outcome, const std::string& text) {
+    const auto* grammar = std::get_if<ConstraintCompiler::Grammar>(&outcome);
+    if (grammar == nullptr) {
+      ADD_FAILURE() << std::get<ApiError>(outcome).message;
+      return false;
+    }
+    GrammarMatcher matcher(*grammar);
+    return matcher.accept_bytes(text) && matcher.is_complete();
+  }
+
+  ConstraintCompiler::Outcome compile(const ConstraintSpec& spec) {
+    return compiler_.compile(spec, [] { return false; });
+  }
+
+  std::string error_of(const ConstraintSpec& spec) {
+    const ConstraintCompiler::Outcome outcome = compile(spec);
+    const auto* error = std::get_if<ApiError>(&outcome);
+    return error == nullptr
+               ? "compiled"
+               : std::to_string(error->http_status) + " " + error->code + " " + error->param;
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer_ = make_byte_tokenizer();
+  FakeClock clock_;
+  ConstraintCompiler compiler_{*tokenizer_, 257, GrammarOptions(), clock_};
+};
+
+TEST_F(ConstraintCompilers, each_kind_becomes_its_grammar) {
+  EXPECT_TRUE(allows(compile(spec_of(Kind::kJsonObject, "")), R"({"a":[1]})"));
+  EXPECT_FALSE(allows(compile(spec_of(Kind::kJsonObject, "")), "[1]"));
+  EXPECT_TRUE(allows(compile(spec_of(Kind::kJsonSchema, R"({"enum":[1]})")), "1"));
+  EXPECT_TRUE(allows(compile(spec_of(Kind::kRegex, "a+")), "aa"));
+  EXPECT_FALSE(allows(compile(spec_of(Kind::kRegex, "a+")), "ab"));
+  EXPECT_TRUE(allows(compile(spec_of(Kind::kGrammar, "root ::= \"x\" root \"y\" | \"z\"")), "xzy"));
+  ConstraintSpec choice = spec_of(Kind::kChoice, "");
+  choice.choices = {"yes", "no"};
+  EXPECT_TRUE(allows(compile(choice), "no"));
+  EXPECT_FALSE(allows(compile(choice), "n"));
+}
+
+TEST_F(ConstraintCompilers, white_space_is_bounded_or_left_out) {
+  const ConstraintSpec schema = spec_of(Kind::kJsonSchema, R"({"const":{"a":1}})");
+  EXPECT_TRUE(allows(compile(schema), R"({"a":1})"));
+  GrammarOptions options;
+  options.whitespace = JsonWhitespace::kCompact;
+  ConstraintCompiler compact(*tokenizer_, 257, options, clock_);
+  const ConstraintSpec list =
+      spec_of(Kind::kJsonSchema,
+              R"({"type":"array","prefixItems":[{"const":1},{"const":2}],"items":false})");
+  EXPECT_TRUE(allows(compile(list), "[1, 2]"));
+  EXPECT_FALSE(allows(compile(list), "[1,   2]"));
+  const auto none = [] { return false; };
+  EXPECT_FALSE(allows(compact.compile(list, none), "[1, 2]"));
+  EXPECT_TRUE(allows(compact.compile(list, none), "[1,2]"));
+}
+
+TEST_F(ConstraintCompilers, a_known_constraint_is_not_compiled_again) {
+  const ConstraintSpec spec = spec_of(Kind::kRegex, "a+");
+  EXPECT_EQ(compiler_.find(spec), nullptr);
+  const auto first = std::get<ConstraintCompiler::Grammar>(compile(spec));
+  EXPECT_EQ(compiler_.find(spec), first);
+  EXPECT_EQ(std::get<ConstraintCompiler::Grammar>(compile(spec)), first);
+  EXPECT_EQ(compiler_.find(spec_of(Kind::kGrammar, "a+")), nullptr);
+  const ConstraintStats stats = compiler_.stats();
+  EXPECT_EQ(stats.num_compiled, 1);
+  EXPECT_EQ(stats.num_cache_hits, 2);
+  EXPECT_GT(stats.cache_bytes, 0);
+}
+
+TEST_F(ConstraintCompilers, errors_name_field_and_place) {
+  EXPECT_EQ(error_of(spec_of(Kind::kRegex, "(")), "400 invalid_schema field");
+  EXPECT_EQ(error_of(spec_of(Kind::kJsonSchema, "{")), "400 invalid_schema field");
+  EXPECT_EQ(error_of(spec_of(Kind::kJsonSchema, R"({"type":"thing"})")),
+            "400 invalid_schema field");
+  EXPECT_EQ(error_of(spec_of(Kind::kGrammar, "root ::= x")), "400 invalid_schema field");
+  EXPECT_EQ(compiler_.stats().num_failed, 4);
+  EXPECT_EQ(compiler_.stats().num_timeouts, 0);
+}
+
+// Each look at it takes a second.
+class SlowClock final : public Clock {
+ public:
+  TimePoint now() const override { return TimePoint(std::chrono::seconds(++num_looks_)); }
+
+  std::chrono::system_clock::time_point wall_now() const override { return {}; }
+
+ private:
+  mutable int num_looks_ = 0;
+};
+
+TEST_F(ConstraintCompilers, a_compilation_that_takes_too_long_is_given_up) {
+  SlowClock clock;
+  ConstraintCompiler slow(*tokenizer_, 257, GrammarOptions(), clock);
+  std::string schema = R"({"anyOf":[)";
+  for (int i = 0; i < 2000; ++i) {
+    schema += R"({"type":"string","pattern":"^[a-z]{)" + std::to_string(i % 50 + 1) + "}x" +
+              std::to_string(i) + R"($"},)";
+  }
+  schema.back() = ']';
+  const ConstraintCompiler::Outcome outcome =
+      slow.compile(spec_of(Kind::kJsonSchema, schema + "}"), [] { return false; });
+  ASSERT_TRUE(std::holds_alternative<ApiError>(outcome));
+  EXPECT_EQ(std::get<ApiError>(outcome).code, "grammar_compile_timeout");
+  EXPECT_EQ(std::get<ApiError>(outcome).message,
+            "'field' took longer than 5000 ms to compile; send a simpler one or raise "
+            "--grammar-compile-timeout");
+  EXPECT_EQ(slow.stats().num_timeouts, 1);
+}
+
+}  // namespace
+}  // namespace plumb

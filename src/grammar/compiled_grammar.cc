@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grammar/compiled_grammar.h"
+
+#include <utility>
+
+namespace plumb {
+
+Result<std::unique_ptr<const CompiledGrammar>> CompiledGrammar::compile(
+    Cfg cfg, std::shared_ptr<const GrammarVocab> vocab, const GrammarLimits& limits,
+    CompileBudget* budget) {
+  PLUMB_ASSIGN(GrammarTables tables, GrammarTables::build(&cfg, budget));
+  return std::make_unique<const CompiledGrammar>(std::move(tables), std::move(vocab), limits);
+}
+
+CompiledGrammar::CompiledGrammar(GrammarTables tables, std::shared_ptr<const GrammarVocab> vocab,
+                                 const GrammarLimits& limits)
+    : tables_(std::move(tables)),
+      vocab_(std::move(vocab)),
+      limits_(limits),
+      masks_(limits.mask_cache_bytes) {}
+
+void CompiledGrammar::keep_mask(const RowStore::Key& key, std::shared_ptr<const Mask> mask) const {
+  const auto num_bytes =
+      static_cast<std::int64_t>(sizeof(Mask) + mask->size() * sizeof((*mask)[0]));
+  masks_.insert(key, std::move(mask), num_bytes);
+}
+
+std::int64_t CompiledGrammar::num_bytes() const {
+  return tables_.num_bytes() + limits_.mask_cache_bytes;
+}
+
+}  // namespace plumb

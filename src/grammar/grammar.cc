@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grammar/grammar.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "grammar/ebnf_parser.h"
+#include "grammar/json_grammar.h"
+#include "grammar/regex_parser.h"
+
+namespace plumb {
+namespace {
+
+Result<Cfg> regex_grammar(const std::string& pattern, const CompileBudget& budget) {
+  Cfg cfg;
+  RegexParseOptions options;
+  options.max_pattern_bytes = kMaxGrammarBytes;
+  options.max_expressions = budget.limits().max_expressions;
+  options.is_cancelled = budget.is_cancelled();
+  PLUMB_ASSIGN(const RegexId regex, parse_regex(pattern, options, &cfg.regexes()));
+  cfg.set_start(cfg.terminal(regex));
+  return cfg;
+}
+
+Result<Cfg> choice_grammar(const std::vector<std::string>& choices) {
+  if (choices.empty()) {
+    return Status{Code::kInvalidArgument, "choice: the list is empty; give at least one text"};
+  }
+  if (std::ssize(choices) > kMaxGrammarChoices) {
+    return Status{Code::kInvalidArgument, "choice: " + std::to_string(choices.size()) +
+                                              " texts exceed the limit " +
+                                              std::to_string(kMaxGrammarChoices)};
+  }
+  std::int64_t num_bytes = 0;
+  Cfg cfg;
+  std::vector<RegexId> texts;
+  for (const std::string& choice : choices) {
+    num_bytes += std::ssize(choice);
+    if (num_bytes > kMaxGrammarBytes) {
+      return Status{Code::kInvalidArgument, "choice: the texts have more than " +
+                                                std::to_string(kMaxGrammarBytes) +
+                                                " bytes together"};
+    }
+    if (!is_valid_utf8(choice)) {
+      return Status{Code::kInvalidArgument, "choice: a text is not well-formed UTF-8"};
+    }
+    texts.push_back(cfg.regexes().literal(choice));
+  }
+  cfg.set_start(cfg.terminal(cfg.regexes().any_of(texts)));
+  return cfg;
+}
+
+// Large automata first; if they are too large, small ones, with what is left of the budget.
+Result<std::shared_ptr<const CompiledGrammar>> compile_ebnf(
+    const std::string& text, const std::shared_ptr<const GrammarVocab>& vocab,
+    const GrammarLimits& limits, CompileBudget* budget) {
+  constexpr std::int64_t kShare = 8;  // of the budget for the first attempt
+  CompileBudget first = budget->share(kShare);
+  EbnfOptions options;
+  options.max_text_bytes = kMaxGrammarBytes;
+  Result<Cfg> joined = parse_ebnf(text, options, &first);
+  if (joined.ok()) {
+    auto compiled = compile_grammar(std::move(joined).value(), vocab, limits, &first);
+    if (compiled.ok() || compiled.status().code() != Code::kResourceExhausted) {
+      return compiled;
+    }
+  } else if (joined.status().code() != Code::kResourceExhausted) {
+    return joined.status();
+  }
+  options.join_regular = false;
+  PLUMB_ASSIGN(Cfg cfg, parse_ebnf(text, options, budget));
+  return compile_grammar(std::move(cfg), vocab, limits, budget);
+}
+
+void update(Sha256* sha, std::string_view text) {
+  const std::uint64_t size = text.size();
+  sha->update(std::as_bytes(std::span(&size, 1)));
+  sha->update(text);
+}
+
+}  // namespace
+
+Digest256 digest_of(const GrammarSpec& spec) {
+  Sha256 sha;
+  const auto kind = static_cast<char>(spec.kind);
+  update(&sha, std::string_view(&kind, 1));
+  update(&sha, spec.text);
+  for (const std::string& choice : spec.choices) {
+    update(&sha, choice);
+  }
+  return sha.finish();
+}
+
+Result<std::shared_ptr<const CompiledGrammar>> compile_grammar(
+    Cfg cfg, std::shared_ptr<const GrammarVocab> vocab, const GrammarLimits& limits,
+    CompileBudget* budget) {
+  PLUMB_ASSIGN(std::unique_ptr<const CompiledGrammar> grammar,
+               CompiledGrammar::compile(std::move(cfg), std::move(vocab), limits, budget));
+  return std::shared_ptr<const CompiledGrammar>(std::move(grammar));
+}
+
+Result<std::shared_ptr<const CompiledGrammar>> compile_grammar(
+    const GrammarSpec& spec, std::shared_ptr<const GrammarVocab> vocab, const GrammarLimits& limits,
+    CompileBudget* budget) {
+  switch (spec.kind) {
+    case GrammarKind::kJsonObject:
+      return compile_grammar(json_object_grammar(), std::move(vocab), limits, budget);
+    case GrammarKind::kRegex: {
+      PLUMB_ASSIGN(Cfg cfg, regex_grammar(spec.text, *budget));
+      return compile_grammar(std::move(cfg), std::move(vocab), limits, budget);
+    }
+    case GrammarKind::kEbnf:
+      return compile_ebnf(spec.text, vocab, limits, budget);
+    case GrammarKind::kChoice: {
+      PLUMB_ASSIGN(Cfg cfg, choice_grammar(spec.choices));
+      return compile_grammar(std::move(cfg), std::move(vocab), limits, budget);
+    }
+    default:
+      return Status{Code::kUnsupported, "grammar: a JSON Schema is compiled from its Cfg"};
+  }
+}
+
+}  // namespace plumb

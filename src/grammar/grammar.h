@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/status.h"
+#include "grammar/cfg.h"
+#include "grammar/compile_budget.h"
+#include "grammar/compiled_grammar.h"
+#include "grammar/grammar_vocab.h"
+
+namespace plumb {
+
+enum class GrammarKind : std::uint8_t { kJsonSchema, kJsonObject, kRegex, kEbnf, kChoice };
+
+/// What a request asks its output to match.
+struct GrammarSpec {
+  GrammarKind kind = GrammarKind::kJsonObject;
+  std::string text;                  ///< of kJsonSchema, kRegex and kEbnf
+  std::vector<std::string> choices;  ///< of kChoice
+  bool operator==(const GrammarSpec&) const = default;
+};
+
+/// Equal for equal specs only.
+Digest256 digest_of(const GrammarSpec& spec);
+
+/// Limits on the text of one spec.
+inline constexpr std::int64_t kMaxGrammarBytes = 1 << 20;
+inline constexpr std::int64_t kMaxGrammarChoices = 100'000;
+
+/// Compiles a grammar that a front end built.
+/// Errors  those of CompiledGrammar::compile.
+/// Cost    up to the budget: keep it off the engine's thread.
+Result<std::shared_ptr<const CompiledGrammar>> compile_grammar(
+    Cfg cfg, std::shared_ptr<const GrammarVocab> vocab, const GrammarLimits& limits,
+    CompileBudget* budget);
+
+/// Compiles every kind but kJsonSchema, whose front end builds a Cfg.
+/// Errors  kInvalidArgument, kUnsupported naming the place; those of CompiledGrammar::compile.
+Result<std::shared_ptr<const CompiledGrammar>> compile_grammar(
+    const GrammarSpec& spec, std::shared_ptr<const GrammarVocab> vocab, const GrammarLimits& limits,
+    CompileBudget* budget);
+
+}  // namespace plumb

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+#include "kvcache/block_pool.h"
+#include "scheduler/planner.h"
+
+namespace plumb {
+namespace {
+
+// After so many others went ahead of it, nobody passes a sequence any more.
+constexpr std::int64_t kMaxPassed = 64;
+
+std::int64_t at_least_one(std::int64_t num_tokens) {
+  return std::max<std::int64_t>(num_tokens, 1);
+}
+
+}  // namespace
+
+// Blocks of its cached prefix that somebody holds. Where sequences have left in this step, these
+// may be the blocks that they left.
+std::int64_t Planner::claimed_blocks(const SeqSnapshot& waiting) const {
+  return waiting.num_computed / limits_.block_size - waiting.num_pinned_blocks;
+}
+
+// Blocks that the known tokens of a waiting sequence take, those that it pins among them.
+std::int64_t Planner::known_blocks(const SeqSnapshot& waiting) const {
+  return num_blocks_for(waiting.num_tokens, limits_.block_size) -
+         waiting.num_computed / limits_.block_size + waiting.num_pinned_blocks +
+         (counts_claims_ ? claimed_blocks(waiting) : 0);
+}
+
+// The same with what it is expected to produce, and one that it may leave half empty.
+std::int64_t Planner::wanted_blocks(const SeqSnapshot& waiting) const {
+  return known_blocks(waiting) +
+         num_blocks_for(admission_->reserve_new(waiting), limits_.block_size) + 1;
+}
+
+// What the running sequences are expected to take beyond this step.
+void Planner::forecast_running() {
+  std::int64_t num_blocks = 0;
+  std::int64_t num_tokens = 0;
+  for (const SeqSnapshot& seq : alive_) {
+    num_blocks += blocks_to_reach(seq, seq.num_uncached());
+    num_tokens += admission_->reserve_running(seq);
+  }
+  const std::int64_t free =
+      num_available_ - std::max<std::int64_t>(num_blocks - plan_.num_new_blocks, 0);
+  room_ = free - num_blocks_for(num_tokens, limits_.block_size);
+  if (limits_.simulates_completion) {
+    ends_.clear();
+    for (const SeqSnapshot& seq : alive_) {
+      const std::int64_t held =
+          seq.num_reclaimable_blocks + blocks_to_reach(seq, seq.num_uncached());
+      ends_.push_back({at_least_one(admission_->reserve_running(seq)), held * limits_.block_size});
+    }
+    forecast_.reset(free * limits_.block_size, limits_.completion_spare, ends_);
+  }
+}
+
+bool Planner::has_room(const SeqSnapshot& waiting) {
+  if (!limits_.simulates_completion) {
+    return wanted_blocks(waiting) <= room_;
+  }
+  const std::int64_t left = at_least_one(admission_->reserve_new(waiting));
+  const std::int64_t known = (known_blocks(waiting) + 1) * limits_.block_size;
+  forecast_.add_new(left, known);
+  const bool holds = forecast_.holds();
+  forecast_.remove_new(left, known);
+  return holds;
+}
+
+void Planner::take_room(const SeqSnapshot& waiting) {
+  room_ -= wanted_blocks(waiting);
+  if (limits_.simulates_completion) {
+    forecast_.add_new(at_least_one(admission_->reserve_new(waiting)),
+                      (known_blocks(waiting) + 1) * limits_.block_size);
+  }
+  admissible_.push_back(waiting);
+}
+
+// Fills admissible_; false if the first sequence cannot run even in an empty engine.
+bool Planner::collect_admissible(const PlannerState& state) {
+  admissible_.clear();
+  num_skipping_ = 0;
+  forecast_running();
+  for (std::size_t i = 0; i < state.waiting.size(); ++i) {
+    const SeqSnapshot& seq = state.waiting[i];
+    if (has_ended(seq.id) || waits_for_twin(seq, limits_.block_size)) {
+      continue;
+    }
+    const bool is_alone = alive_.empty() && admissible_.empty();
+    if (is_alone && known_blocks(seq) > num_available_) {
+      end(seq.id, Code::kResourceExhausted);
+      return false;
+    }
+    const bool has_row = std::ssize(admissible_) < budget_.num_seqs;
+    if (is_alone || (has_row && has_room(seq)) || displace_for(seq)) {
+      take_room(seq);
+      continue;
+    }
+    if (has_row) {
+      skip_ahead(state.waiting.subspan(i + 1), seq);
+    }
+    break;  // later ones may not take what this one waits for
+  }
+  return true;
+}
+
+// Lets later sequences begin that end before the first one's room is there, or leave it that room.
+void Planner::skip_ahead(std::span<const SeqSnapshot> later, const SeqSnapshot& first) {
+  if (!limits_.simulates_completion || first.num_passed >= kMaxPassed) {
+    return;
+  }
+  const std::int64_t wanted = wanted_blocks(first) * limits_.block_size;
+  const std::int64_t start = forecast_.steps_until_free(wanted);
+  if (start == CompletionForecast::kNever) {
+    return;
+  }
+  plan_.passed = first.id;
+  std::int64_t num_tries = limits_.skip_ahead;
+  for (const SeqSnapshot& seq : later) {
+    if (num_tries == 0 || std::ssize(admissible_) >= budget_.num_seqs) {
+      return;
+    }
+    if (has_ended(seq.id) || waits_for_twin(seq, limits_.block_size)) {
+      continue;
+    }
+    --num_tries;
+    if (!has_room(seq)) {
+      continue;
+    }
+    const std::int64_t left = at_least_one(admission_->reserve_new(seq));
+    const std::int64_t known = (known_blocks(seq) + 1) * limits_.block_size;
+    forecast_.add_new(left, known);
+    const bool delays = forecast_.steps_until_free(wanted) > start;
+    forecast_.remove_new(left, known);
+    if (!delays) {
+      take_room(seq);
+      ++num_skipping_;
+    }
+  }
+}
+
+bool Planner::may_displace(const SeqSnapshot& waiting, std::span<const SeqSnapshot> running) const {
+  return limits_.displace_threshold >= 0 &&
+         std::any_of(running.begin(), running.end(), [&](const SeqSnapshot& seq) {
+           return waiting.priority - seq.priority > limits_.displace_threshold;
+         });
+}
+
+bool Planner::would_be_picked(const SeqSnapshot& waiting) {
+  Budget budget = budget_;
+  budget.num_seqs = std::ssize(admissible_) + 1;
+  admissible_.push_back(waiting);
+  const std::vector<Pick> picks = schedule_->pick(admissible_, budget);
+  admissible_.pop_back();
+  return !picks.empty() && picks.back().seq == waiting.id;
+}
+
+// Preempts the least important, of equals the newest, until a row and the blocks are there: what
+// they hold and what they were expected to take. Nobody, if even all of them would not do.
+bool Planner::displace_for(const SeqSnapshot& waiting) {
+  if (!may_displace(waiting, alive_) || !would_be_picked(waiting)) {
+    return false;
+  }
+  victims_.clear();
+  for (const SeqSnapshot& seq : alive_) {
+    if (waiting.priority - seq.priority > limits_.displace_threshold) {
+      victims_.push_back(seq);
+    }
+  }
+  std::sort(victims_.begin(), victims_.end(), [](const SeqSnapshot& a, const SeqSnapshot& b) {
+    return a.priority != b.priority ? a.priority < b.priority : a.id > b.id;
+  });
+  bool lacks_row = std::ssize(admissible_) >= budget_.num_seqs;
+  std::int64_t lacking = has_room(waiting) ? 0 : wanted_blocks(waiting) - room_;
+  if (lacking > 0 && !counts_claims_) {
+    lacking += claimed_blocks(waiting);
+    for (const SeqSnapshot& seq : admissible_) {
+      lacking += claimed_blocks(seq);
+    }
+  }
+  std::size_t count = 0;
+  while (count < victims_.size() && (lacks_row || lacking > 0)) {
+    const SeqSnapshot& seq = victims_[count++];
+    lacks_row = false;
+    lacking -= seq.num_reclaimable_blocks + blocks_to_reach(seq, seq.num_uncached()) +
+               admission_->reserve_running(seq) / limits_.block_size;
+  }
+  if (lacks_row || lacking > 0) {
+    return false;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    displace(victims_[i]);
+  }
+  const std::vector<SeqSnapshot> before = std::move(admissible_);
+  admissible_.clear();
+  forecast_running();
+  for (const SeqSnapshot& seq : before) {
+    take_room(seq);
+  }
+  return true;
+}
+
+// Takes a running sequence out of the plan as far as it stands.
+void Planner::displace(const SeqSnapshot& victim) {
+  std::erase_if(alive_, [&victim](const SeqSnapshot& seq) { return seq.id == victim.id; });
+  const auto pick = std::find_if(plan_.picks.begin(), plan_.picks.end(),
+                                 [&victim](const Pick& p) { return p.seq == victim.id; });
+  if (pick != plan_.picks.end()) {
+    const std::int64_t blocks = blocks_to_reach(victim, pick->num_tokens);
+    plan_.num_new_blocks -= blocks;
+    num_available_ += blocks;
+    plan_.picks.erase(pick);
+  }
+  plan_.preempts.push_back(victim.id);
+  ++plan_.num_displaced;
+  ++budget_.num_seqs;
+  num_available_ += victim.num_reclaimable_blocks;
+  counts_claims_ = true;
+  recount_if_alone();
+}
+
+void Planner::plan_admissions(const PlannerState& state) {
+  const bool on_hold = !alive_.empty() && num_available_ < state.hold_blocks;
+  budget_.num_seqs = limits_.max_num_seqs - std::ssize(alive_);
+  const bool has_row = budget_.num_seqs > 0 || limits_.displace_threshold >= 0;
+  if (state.waiting.empty() || on_hold || !has_row || budget_.num_tokens <= 0) {
+    return;
+  }
+  while (!collect_admissible(state)) {
+  }
+  const auto first_skipping = admissible_.end() - num_skipping_;
+  for (const Pick& pick : schedule_->pick(admissible_, budget_)) {
+    const auto seq = std::find_if(admissible_.begin(), admissible_.end(),
+                                  [&pick](const SeqSnapshot& s) { return s.id == pick.seq; });
+    PLUMB_CHECK(seq != admissible_.end(), "a policy picks a sequence that it was not shown");
+    const std::int64_t blocks =
+        num_blocks_for(seq->num_computed + pick.num_tokens, limits_.block_size) -
+        seq->num_computed / limits_.block_size;
+    plan_.admits.push_back(pick.seq);
+    plan_.picks.push_back(pick);
+    plan_.num_new_blocks += blocks;
+    num_available_ -= blocks + seq->num_pinned_blocks + (counts_claims_ ? claimed_blocks(*seq) : 0);
+    plan_.num_passing += seq >= first_skipping ? 1 : 0;
+  }
+}
+
+}  // namespace plumb

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <utility>
+
+#include "base/thread_priority.h"
+#include "server/server.h"
+
+namespace plumb {
+
+// A call whose grammar is being compiled.
+struct Server::WaitingCall {
+  Transaction transaction;
+  std::unique_ptr<ResponseFormat> format;
+  GenerationParams params;
+  std::vector<ChoiceRequest> choices;
+};
+
+void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
+                        const GenerationParams& params, std::vector<ChoiceRequest> choices) {
+  ConstraintCompiler& compiler = parts_.service.constraints();
+  if (params.constraint.is_none()) {
+    launch_call(std::move(transaction), std::move(format), params, std::move(choices));
+  } else if (auto grammar = compiler.find(params.constraint)) {
+    attach_grammar(grammar, &choices);
+    launch_call(std::move(transaction), std::move(format), params, std::move(choices));
+  } else {
+    // Shared because a queued task must be copyable; there is one user at a time.
+    compile_then_launch(std::make_shared<WaitingCall>(
+        WaitingCall{std::move(transaction), std::move(format), params, std::move(choices)}));
+  }
+}
+
+void Server::compile_then_launch(std::shared_ptr<WaitingCall> waiting) {
+  // Set by the loop, read by the worker: nobody waits for this grammar any more.
+  const auto has_left = std::make_shared<std::atomic<bool>>(false);
+  waiting->transaction.writer.on_disconnect(
+      [has_left](DisconnectReason) { has_left->store(true); });
+  count_call(1);
+  const Clock::TimePoint queued = parts_.clock.now();
+  const Status status = compilers_->submit([this, waiting, has_left, queued] {
+    yield_to_other_threads();
+    ConstraintCompiler& compiler = parts_.service.constraints();
+    const auto outcome = std::make_shared<ConstraintCompiler::Outcome>(
+        parts_.clock.now() - queued > compiler.options().compile_timeout
+            ? ApiError::overloaded("too many grammars wait to be compiled", 1)
+            : compiler.compile(waiting->params.constraint, [this, &has_left] {
+                return has_left->load() || is_stopping_.load();
+              }));
+    loop_->post([this, waiting, outcome] {
+      if (const auto* error = std::get_if<ApiError>(outcome.get())) {
+        waiting->transaction.send_error(*error);
+      } else {
+        attach_grammar(std::get<0>(*outcome), &waiting->choices);
+        launch_call(std::move(waiting->transaction), std::move(waiting->format), waiting->params,
+                    std::move(waiting->choices));
+      }
+      count_call(-1);
+    });
+  });
+  if (!status.ok()) {
+    count_call(-1);
+    waiting->transaction.send_error(
+        ApiError::overloaded("too many grammars wait to be compiled", 1));
+  }
+}
+
+}  // namespace plumb
