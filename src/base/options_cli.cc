@@ -10,8 +10,14 @@ namespace plumb {
 namespace {
 
 std::string type_name_of(const BoundOption& option) {
+  if (option.kind == OptionKind::kBytes) {
+    return "BYTES";  // the range of a size says little, and hides that units are taken
+  }
   if (!option.range.empty()) {
     return option.range;
+  }
+  if (option.kind == OptionKind::kDuration) {
+    return "TIME";
   }
   return option.kind == OptionKind::kPath ? "PATH" : "TEXT";
 }

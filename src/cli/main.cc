@@ -23,6 +23,7 @@ constexpr const char* kGroups[][2] = {
 constexpr const char* kFooter =
     "Exit codes: 0 done; 1 failed; 2 the command line is wrong; 3 a check found a difference;\n"
     "75 not now, try again; 128 + N ended by signal N (130 after Ctrl-C).\n"
+    "BYTES take KiB, MiB, GiB (1.5GiB) or KB, MB, GB; times take ms, s, m, h (250ms).\n"
     "`plumb reference` prints the page of all options and their environment variables.";
 
 // Finds or makes the group of "model inspect".

@@ -14,7 +14,9 @@ constexpr const char* kHead =
     "`--max-num-seqs` as\n"
     "`PLUMB_MAX_NUM_SEQS`. `serve` knows all of them; `chat`, `generate` and `bench batch` "
     "know engine, scheduler,\n"
-    "layout and back end, `generate` grammars and the cache tiers too.\n";
+    "layout and back end, `generate` grammars and the cache tiers too. Sizes take units (1.5GiB, "
+    "512KiB, 8GB), times too\n"
+    "(250ms, 1.5s, 2m, 1h).\n";
 
 constexpr const char* kExitCodes =
     "\n## Exit codes\n\n"
