@@ -12,8 +12,8 @@ void yield_to_other_threads() {
   constexpr int kLowest = 19;
   // On Linux a priority belongs to a thread; the process's id is that of its main thread.
   const int main = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::getpid()));
-  static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()),
-                                  std::min(main + kSteps, kLowest)));
+  static_cast<void>(
+      ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), std::min(main + kSteps, kLowest)));
 }
 
 }  // namespace plumb

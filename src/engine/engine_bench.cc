@@ -187,11 +187,12 @@ void bench_wake() {
   report("asleep: from submit to the event", waits);
 }
 
-void bench_tree() {
+void bench_tree(bool with_events) {
   constexpr std::int64_t kBlock = 32;
   constexpr std::int64_t kPrompt = 32'768;
   BlockPool pool(40'000);
-  PrefixTree tree(kBlock, EvictStrategy::kLru);
+  KvEventRecorder recorder;
+  PrefixTree tree(kBlock, EvictStrategy::kLru, with_events ? &recorder : nullptr);
   std::mt19937 random(1);
   const auto blocks_of = [&](const Tokens& tokens, PrefixLock* lock) {
     std::vector<BlockId> table;
@@ -214,6 +215,7 @@ void bench_tree() {
     }
     PrefixLock lock;
     blocks_of(prompt, &lock);
+    recorder.take();
   }
   std::vector<double> cold;
   std::vector<double> warm;
@@ -227,10 +229,12 @@ void bench_tree() {
       const Clock::TimePoint begin = system_clock().now();
       blocks_of(prompt, &lock);
       times->push_back(micros(system_clock().now() - begin));
+      recorder.take();
     }
   }
-  report("tree, 10^6 tokens: 32k prompt, new", cold);
-  report("tree, 10^6 tokens: 32k prompt, cached", warm);
+  const std::string what = std::string("tree, 10^6 tokens") + (with_events ? ", events" : "");
+  report((what + ": 32k prompt, new").c_str(), cold);
+  report((what + ": 32k prompt, cached").c_str(), warm);
 }
 
 }  // namespace
@@ -242,6 +246,7 @@ int main() {
   plumb::bench_steps("step without forward, 256 running, 4096 wait", 256, 4096);
   plumb::bench_policies();
   plumb::bench_wake();
-  plumb::bench_tree();
+  plumb::bench_tree(false);
+  plumb::bench_tree(true);
   return 0;
 }

@@ -81,7 +81,7 @@ JsonNumberDomain::Value JsonNumberDomain::keyword(const SchemaPlace& place,
   if (!read(member.value, &bound)) {
     return bottom();
   }
-  Value allowed = top();
+  Value allowed{};
   if (member.key == "minimum") {
     allowed = sets().at_least(bound);
   } else if (member.key == "maximum") {

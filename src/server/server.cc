@@ -92,6 +92,7 @@ Server::~Server() {
     loop_->stop();
   }
   calls_.clear();  // their timers are the loop's
+  kv_feed_.reset();
   loop_.reset();
 }
 

@@ -112,53 +112,60 @@ class ByteGrammar {
   std::shared_ptr<const CompiledGrammar> grammar_;
 };
 
-/// Compact texts of a value with its members in every order, at most `limit`; numbers as grammars
-/// of schemas write them.
-inline std::vector<std::string> json_spellings(const Json& value, std::size_t limit) {
-  const auto product = [limit](const std::vector<std::string>& heads, std::string_view between,
-                               const std::vector<std::string>& tails) {
-    std::vector<std::string> out;
-    for (const std::string& head : heads) {
-      for (const std::string& tail : tails) {
-        if (out.size() < limit) {
-          out.push_back(head + std::string(between) + tail);
-        }
+/// Every head with every tail, at most `limit`.
+inline std::vector<std::string> joined_spellings(const std::vector<std::string>& heads,
+                                                 std::string_view between,
+                                                 const std::vector<std::string>& tails,
+                                                 std::size_t limit) {
+  std::vector<std::string> out;
+  for (const std::string& head : heads) {
+    for (const std::string& tail : tails) {
+      if (out.size() < limit) {
+        out.push_back(head + std::string(between) + tail);
       }
     }
-    return out;
-  };
+  }
+  return out;
+}
+
+/// The parts one after the other between brackets, in their order.
+inline std::vector<std::string> bracketed_spellings(
+    std::string open, const std::vector<std::vector<std::string>>& parts, const std::string& close,
+    std::size_t limit) {
+  std::vector<std::string> texts{std::move(open)};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    texts = joined_spellings(texts, i == 0 ? "" : ",", parts[i], limit);
+  }
+  return joined_spellings(texts, "", {close}, limit);
+}
+
+/// Compact texts of a value with its members in every order, at most `limit` for each order;
+/// numbers as grammars of schemas write them.
+inline std::vector<std::string> json_spellings(const Json& value, std::size_t limit) {
   if (value.is_number()) {
     const Result<Decimal> number = parse_decimal(to_text(value));
     return {number.ok() ? number.value().text() : to_text(value)};
   }
+  std::vector<std::vector<std::string>> parts;
   if (value.is_array()) {
-    std::vector<std::string> texts{"["};
-    bool first = true;
     for (const Json& item : value.as_array()) {
-      texts = product(texts, first ? "" : ",", json_spellings(item, limit));
-      first = false;
+      parts.push_back(json_spellings(item, limit));
     }
-    return product(texts, "", {"]"});
+    return bracketed_spellings("[", parts, "]", limit);
   }
   if (!value.is_object()) {
     return {to_text(value)};
   }
-  std::vector<std::vector<std::string>> members;
-  std::vector<std::size_t> order;
   for (const JsonMember& member : value.as_object()) {
-    order.push_back(order.size());
-    members.push_back(
-        product({to_text(Json(member.key))}, ":", json_spellings(member.value, limit)));
+    parts.push_back(joined_spellings({to_text(Json(member.key))}, ":",
+                                     json_spellings(member.value, limit), limit));
   }
+  std::sort(parts.begin(), parts.end());
   std::vector<std::string> all;
   do {
-    std::vector<std::string> texts{"{"};
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      texts = product(texts, i == 0 ? "" : ",", members[order[i]]);
-    }
-    texts = product(texts, "", {"}"});
+    const std::vector<std::string> texts = bracketed_spellings("{", parts, "}", limit);
     all.insert(all.end(), texts.begin(), texts.end());
-  } while (all.size() < limit && std::next_permutation(order.begin(), order.end()));
+  } while (all.size() < limit && std::next_permutation(parts.begin(), parts.end()));
   return all;
 }
 
