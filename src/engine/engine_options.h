@@ -52,7 +52,8 @@ struct EngineOptions {
               "refuse to start when the cache cannot hold one request of that many tokens", 1,
               1 << 30),
         bytes_field(&S::kv_cache_bytes, "kv-cache-bytes",
-                    "memory of the KV cache; 0 = what is free"),
+                    "memory of the KV cache; 0 = what is free, at most max-num-seqs times "
+                    "max-context"),
         bytes_field(&S::memory_reserve_bytes, "memory-reserve-bytes",
                     "memory left free when the KV cache takes what is free"),
         field(&S::max_queued_requests, "max-queued-requests",
