@@ -6,7 +6,6 @@
 #include "base/text.h"
 
 namespace plumb {
-namespace {}  // namespace
 
 CompletionResponse::CompletionResponse(ResponseEnvelope envelope, const GenerationParams& params,
                                        std::int64_t num_choices)

@@ -58,9 +58,8 @@ std::string cut(std::string_view text) {
 }
 
 std::string shortened(std::string text) {
-  return text.size() <= kShownBytes
-             ? text
-             : cut(text) + "… (" + std::to_string(text.size()) + " bytes)";
+  return text.size() <= kShownBytes ? text
+                                    : cut(text) + "… (" + std::to_string(text.size()) + " bytes)";
 }
 
 // One line: control characters stay escaped as in JSON.
