@@ -280,7 +280,8 @@ TEST(JsonSchema, members_that_only_a_pattern_names_are_bounded) {
   EXPECT_TRUE(accepts(schema(2), R"({"AB":1,"AA":2})"));
   EXPECT_FALSE(accepts(schema(2), R"({"AB":1,"AA":""})"));
   for (const int num : {17, 63, 64, 65}) {
-    EXPECT_TRUE(refusal(schema(num)).starts_with("resource_exhausted: schema: more than 16 members"))
+    EXPECT_TRUE(
+        refusal(schema(num)).starts_with("resource_exhausted: schema: more than 16 members"))
         << num << ": " << refusal(schema(num)).substr(0, 200);
   }
 }
@@ -311,6 +312,15 @@ TEST(JsonSchema, compilation_can_be_cancelled) {
   }
   const auto grammar = compile_json_schema(schema + "]}", {}, &budget);
   EXPECT_EQ(grammar.status().code(), Code::kDeadlineExceeded);
+}
+
+TEST(JsonSchema, a_look_at_one_pattern_can_be_cancelled) {
+  // Its automaton has more states than are built to see whether anything matches.
+  constexpr std::string_view kSchema =
+      R"({"type":"object","not":{"patternProperties":{"^(a|b)*a(a|b){17}$":{"type":"null"}}}})";
+  int num_asked = 0;
+  CompileBudget budget({}, [&] { return ++num_asked > 1; });
+  EXPECT_EQ(compile_json_schema(kSchema, {}, &budget).status().code(), Code::kDeadlineExceeded);
 }
 
 }  // namespace
