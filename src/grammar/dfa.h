@@ -32,7 +32,8 @@ class Dfa {
 
   /// Requires a live state.
   std::int32_t next(std::int32_t state, std::uint8_t byte) const {
-    return next_[static_cast<std::size_t>(state * num_classes_ + byte_class_[byte])];
+    return next_[static_cast<std::size_t>(state) * static_cast<std::size_t>(num_classes_) +
+                 byte_class_[byte]];
   }
 
   bool is_accepting(std::int32_t state) const {

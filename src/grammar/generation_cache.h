@@ -35,6 +35,7 @@ class GenerationCache {
     }
     const Entry entry = it->second;
     old_.entries.erase(it);
+    old_.num_bytes -= entry.num_bytes;
     add(key, entry, &dropped);
     return entry.value;
   }

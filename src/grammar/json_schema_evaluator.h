@@ -235,6 +235,7 @@ class JsonSchemaEvaluator {
 
   Value exactly_one(const std::vector<Literal>& literals, bool track) {
     std::vector<Value> branches;
+    branches.reserve(literals.size());
     for (const Literal literal : literals) {
       branches.push_back(eval(literal, track));
     }

@@ -18,6 +18,8 @@ constexpr std::size_t kMaxAnyOrder = 8;
 constexpr std::int64_t kMaxCount = 1'000;
 /// Further distinct names that minProperties may ask for beyond the named members.
 constexpr std::int64_t kMaxDistinct = 16;
+/// Members without a fixed name that must be there: there is a state for each set of them.
+constexpr std::size_t kMaxWitnesses = 16;
 
 struct Member {
   std::string name;
@@ -167,7 +169,12 @@ class ObjectPlanner {
       }
       choose(std::move(next), index + 1);
     }
-    if (is_apart) {
+    if (is_apart && plan.witnesses.size() == kMaxWitnesses) {
+      writer_->terms().fail(
+          Status{Code::kResourceExhausted, "schema: more than " + std::to_string(kMaxWitnesses) +
+                                               " members must be there whose names are given by a "
+                                               "pattern only; name them or drop some conditions"});
+    } else if (is_apart) {
       ObjectPlan next = plan;
       next.witnesses.push_back(witness);
       choose(std::move(next), index + 1);

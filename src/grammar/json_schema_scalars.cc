@@ -148,7 +148,7 @@ bool JsonStringDomain::is_none(RegexId regex) {
     // Its states are gone afterwards, so they count as work, not as a part of the grammar.
     CompileBudget::Limits limits = terms_->budget().limits();
     limits.max_states = std::min(limits.max_states, kMaxProbeStates);
-    CompileBudget budget(limits, {});
+    CompileBudget budget(limits, terms_->budget().is_cancelled());
     const Result<Dfa> dfa = Dfa::build(regex, &regexes(), &budget);
     if (!dfa.ok()) {
       terms_->fail(dfa.status());

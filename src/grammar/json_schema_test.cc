@@ -266,6 +266,26 @@ TEST(JsonSchema, an_explosion_of_alternatives_ends_in_an_error) {
             "anyOf and not");
 }
 
+TEST(JsonSchema, members_that_only_a_pattern_names_are_bounded) {
+  // Each condition asks for a member of its own, by the beginning of its name, that is no string.
+  const auto schema = [](int num) {
+    std::string text = R"({"type":"object","allOf":[)";
+    for (int i = 0; i < num; ++i) {
+      const std::string name{static_cast<char>('A' + i / 26), static_cast<char>('A' + i % 26)};
+      text += std::string(i > 0 ? "," : "") + R"({"not":{"patternProperties":{"^)" + name +
+              R"(":{"type":"string"}}}})";
+    }
+    return text + "]}";
+  };
+  EXPECT_TRUE(accepts(schema(2), R"({"AB":1,"AA":2})"));
+  EXPECT_FALSE(accepts(schema(2), R"({"AB":1,"AA":""})"));
+  for (const int num : {17, 63, 64, 65}) {
+    EXPECT_TRUE(
+        refusal(schema(num)).starts_with("resource_exhausted: schema: more than 16 members"))
+        << num << ": " << refusal(schema(num)).substr(0, 200);
+  }
+}
+
 TEST(JsonSchema, size_and_depth_are_bounded) {
   EXPECT_EQ(refusal("\"" + std::string(1 << 20, 'x') + "\""),
             "invalid_argument: schema: 1048578 bytes exceed the limit of 1048576");
@@ -292,6 +312,15 @@ TEST(JsonSchema, compilation_can_be_cancelled) {
   }
   const auto grammar = compile_json_schema(schema + "]}", {}, &budget);
   EXPECT_EQ(grammar.status().code(), Code::kDeadlineExceeded);
+}
+
+TEST(JsonSchema, a_look_at_one_pattern_can_be_cancelled) {
+  // Its automaton has more states than are built to see whether anything matches.
+  constexpr std::string_view kSchema =
+      R"({"type":"object","not":{"patternProperties":{"^(a|b)*a(a|b){17}$":{"type":"null"}}}})";
+  int num_asked = 0;
+  CompileBudget budget({}, [&] { return ++num_asked > 1; });
+  EXPECT_EQ(compile_json_schema(kSchema, {}, &budget).status().code(), Code::kDeadlineExceeded);
 }
 
 }  // namespace

@@ -76,5 +76,14 @@ TEST(GenerationCache, keeps_what_is_used_and_stays_within_its_bytes) {
   EXPECT_EQ(cache.find(-1), nullptr);
 }
 
+TEST(GenerationCache, counts_an_entry_that_becomes_young_again_once) {
+  GenerationCache<int, int, std::hash<int>> cache(100);
+  for (int i = 0; i < 6; ++i) {  // the sixth makes the first five old
+    cache.insert(i, std::make_shared<int>(i), 10);
+  }
+  ASSERT_NE(cache.find(0), nullptr);
+  EXPECT_EQ(cache.num_bytes(), 60);
+}
+
 }  // namespace
 }  // namespace plumb

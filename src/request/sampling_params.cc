@@ -8,7 +8,7 @@ namespace plumb {
 namespace {
 
 Status range_error(const char* field, double value, const char* expected) {
-  std::string number = std::to_string(value);
+  const std::string number = std::to_string(value);
   return {Code::kInvalidArgument, std::string(field) + " is " + number + ", expected " + expected};
 }
 
