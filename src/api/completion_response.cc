@@ -6,17 +6,6 @@
 #include "base/text.h"
 
 namespace plumb {
-namespace {
-
-std::int64_t num_code_points(std::string_view text) {
-  std::int64_t n = 0;
-  for (const char c : text) {
-    n += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
-  }
-  return n;
-}
-
-}  // namespace
 
 CompletionResponse::CompletionResponse(ResponseEnvelope envelope, const GenerationParams& params,
                                        std::int64_t num_choices)

@@ -105,10 +105,14 @@ void add_stop(FieldReader& fields, const Json& item, const ApiLimits& limits,
 void read_stops(FieldReader& fields, const ApiLimits& limits, GenerationParams* params) {
   const Json* stop = fields.find("stop");
   if (stop != nullptr && stop->is_array()) {
-    if (const JsonArray* items = fields.array("stop", limits.max_stops)) {
-      for (const Json& item : *items) {
-        add_stop(fields, item, limits, &params->stops);
-      }
+    for (const Json& item : stop->as_array()) {
+      add_stop(fields, item, limits, &params->stops);
+    }
+    if (std::ssize(params->stops) > limits.max_stops) {
+      fields.fail(ApiError::invalid(
+          "invalid_value", fields.path("stop"),
+          "'" + fields.path("stop") + "' has " + std::to_string(params->stops.size()) +
+              " strings, expected at most " + std::to_string(limits.max_stops)));
     }
   } else if (stop != nullptr) {
     add_stop(fields, *stop, limits, &params->stops);
@@ -142,8 +146,8 @@ void read_stream(FieldReader& fields, GenerationParams* params) {
 // Stored nowhere, but held to the limits of the API.
 void check_metadata(FieldReader& fields) {
   constexpr std::size_t kMaxPairs = 16;
-  constexpr std::size_t kMaxKey = 64;
-  constexpr std::size_t kMaxValue = 512;
+  constexpr std::int64_t kMaxKey = 64;
+  constexpr std::int64_t kMaxValue = 512;
   const JsonObject* metadata = fields.object("metadata");
   if (metadata == nullptr) {
     return;
@@ -157,12 +161,15 @@ void check_metadata(FieldReader& fields) {
   for (const JsonMember& member : *metadata) {
     if (!member.value.is_string()) {
       fields.fail(ApiError::wrong_type(path, "an object of strings"));
-    } else if (member.key.size() > kMaxKey || member.value.as_string().size() > kMaxValue) {
-      fields.fail(ApiError::invalid(
-          "invalid_value", path,
-          "'" + path + "' holds a key of " + std::to_string(member.key.size()) +
-              " bytes with a value of " + std::to_string(member.value.as_string().size()) +
-              ", expected at most 64 and 512"));
+      return;
+    }
+    const std::int64_t key = num_code_points(member.key);
+    const std::int64_t value = num_code_points(member.value.as_string());
+    if (key > kMaxKey || value > kMaxValue) {
+      fields.fail(ApiError::invalid("invalid_value", path,
+                                    "'" + path + "' holds a key of " + std::to_string(key) +
+                                        " characters with a value of " + std::to_string(value) +
+                                        ", expected at most 64 and 512"));
     }
   }
 }
@@ -215,12 +222,13 @@ GenerationParams read_generation_params(FieldReader& fields, const SamplingDefau
   if (salt.has_value() && salt->empty()) {
     fields.fail(ApiError::invalid("invalid_value", fields.path("cache_salt"),
                                   "'cache_salt' is empty, expected 1 to " +
-                                      std::to_string(limits.max_cache_salt) + " bytes"));
+                                      std::to_string(limits.max_cache_salt) + " characters"));
   }
-  if (static_cast<std::int64_t>(params.cache_salt.size()) > limits.max_cache_salt) {
-    fields.fail(ApiError::invalid(
-        "invalid_value", fields.path("cache_salt"),
-        "'cache_salt' is longer than " + std::to_string(limits.max_cache_salt) + " bytes"));
+  if (const std::int64_t size = num_code_points(params.cache_salt); size > limits.max_cache_salt) {
+    fields.fail(ApiError::invalid("invalid_value", fields.path("cache_salt"),
+                                  "'cache_salt' has " + std::to_string(size) +
+                                      " characters, expected at most " +
+                                      std::to_string(limits.max_cache_salt)));
   }
   params.routing_key = fields.text("routing_key").value_or("");
   if (static_cast<std::int64_t>(params.routing_key.size()) > limits.max_routing_key) {

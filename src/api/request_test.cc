@@ -62,6 +62,15 @@ TEST(ChatRequest, each_limit_is_an_error_that_names_the_field) {
             "400 invalid_value stream_options");
   EXPECT_EQ(chat_error(R"(,"cache_salt":")" + std::string(1025, 'x') + "\""),
             "400 invalid_value cache_salt");
+  std::string accents;
+  for (int i = 0; i < 512; ++i) {
+    accents += "\xC3\xA9";
+  }
+  EXPECT_EQ(chat_error(R"(,"cache_salt":")" + accents + accents + "\""), "accepted");
+  EXPECT_EQ(chat_error(R"(,"metadata":{"k":")" + accents + "\"}"), "accepted");
+  EXPECT_EQ(chat_error(R"(,"metadata":{"k":")" + accents + "x\"}"), "400 invalid_value metadata");
+  EXPECT_EQ(chat_error(R"(,"stop":["","","","","","","","","","","","","","","","","","a"])"),
+            "accepted");
 }
 
 TEST(ChatRequest, what_changes_the_answer_and_is_not_offered_is_refused_by_name) {

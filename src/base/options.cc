@@ -60,7 +60,7 @@ Json text_to_json(OptionKind kind, std::string_view text) {
       }
       break;
     case OptionKind::kDouble:
-      if (parse_double(text, &number)) {
+      if (parse_double(text, &number) && std::isfinite(number)) {  // JSON has no other
         return {number};
       }
       break;
@@ -85,7 +85,7 @@ namespace option_detail {
 
 Status read_bool(const Json& json, bool* out) {
   if (!json.is_bool()) {
-    return invalid(shown(json) + " is neither true nor false");
+    return invalid(shown(json) + " is not true or false");
   }
   *out = json.as_bool();
   return {};
@@ -220,12 +220,12 @@ std::string environment_name(const BoundOption& option) {
   return name;
 }
 
-Status set_from_text(const BoundOption& option, std::string_view text) {
+Status set_from_text(const BoundOption& option, std::string_view text, std::string source) {
   Status status = option.set(text_to_json(option.kind, text));
   if (!status.ok() && option.is_secret) {
     status = invalid("the value cannot be used (it is not shown)");
   }
-  return status.ok() ? status : std::move(status).with("--" + option.flag);
+  return status.ok() ? status : std::move(status).with(std::move(source));
 }
 
 std::vector<Status> set_from_json(std::span<const BoundOption> options, const JsonObject& object) {

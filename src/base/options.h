@@ -53,8 +53,8 @@ std::string json_key(const BoundOption& option);
 std::string environment_name(const BoundOption& option);
 
 /// Sets an option from the text of a command line or of the environment.
-/// Errors  kInvalidArgument naming flag, value and range.
-Status set_from_text(const BoundOption& option, std::string_view text);
+/// Errors  kInvalidArgument naming source (the flag or the variable), value and range.
+Status set_from_text(const BoundOption& option, std::string_view text, std::string source);
 
 /// Sets every option that the object names. All violations are returned at once, unknown keys
 /// among them; the options without a violation are set.

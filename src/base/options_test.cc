@@ -169,6 +169,47 @@ TEST_F(OptionsTest, environment_is_read_where_the_flag_is_absent) {
   unsetenv("PLUMB_PREFIX_CACHE");
 }
 
+TEST_F(OptionsTest, a_bad_text_of_any_kind_is_a_violation_that_names_the_flag) {
+  EXPECT_EQ(parse({"--max-num-seqs=maybe", "--temperature=nan", "--prefix-cache=maybe",
+                   "--policy=maybe", "--timeout=maybe", "--kv-bytes=maybe"}),
+            (std::vector<std::string>{
+                "--max-num-seqs: \"maybe\" is not an integer in 1..65536",
+                "--temperature: \"nan\" is not a number in 0..2",
+                "--prefix-cache: \"maybe\" is not true or false",
+                "--policy: \"maybe\" is none of fcfs, lpm",
+                "--timeout: \"maybe\" is not a duration (250ms, 1.5s, 2m, 1h)",
+                "--kv-bytes: \"maybe\" is not a number of bytes (4096, 512KiB, 1.5GiB)"}));
+  EXPECT_THAT(parse({"--no-prefix-cache=maybe"}),
+              ::testing::ElementsAre("--prefix-cache: \"maybe\" is not true or false"));
+  EXPECT_THAT(parse({"--prefix-cache=off"}), ::testing::IsEmpty());
+  EXPECT_FALSE(options_.prefix_cache);
+  EXPECT_THAT(parse({"--no-prefix-cache=off"}), ::testing::IsEmpty());
+  EXPECT_TRUE(options_.prefix_cache);
+}
+
+TEST_F(OptionsTest, a_bad_text_of_the_environment_names_the_variable) {
+  ASSERT_EQ(setenv("PLUMB_MAX_NUM_SEQS", "abc", 1), 0);
+  ASSERT_EQ(setenv("PLUMB_PREFIX_CACHE", "maybe", 1), 0);
+  EXPECT_EQ(parse({}),
+            (std::vector<std::string>{"PLUMB_MAX_NUM_SEQS: \"abc\" is not an integer in 1..65536",
+                                      "PLUMB_PREFIX_CACHE: \"maybe\" is not true or false"}));
+  EXPECT_THAT(parse({"--max-num-seqs=x", "--prefix-cache"}),
+              ::testing::ElementsAre("--max-num-seqs: \"x\" is not an integer in 1..65536"));
+  unsetenv("PLUMB_MAX_NUM_SEQS");
+  unsetenv("PLUMB_PREFIX_CACHE");
+}
+
+TEST_F(OptionsTest, the_environment_is_left_alone_where_that_is_said) {
+  ASSERT_EQ(setenv("PLUMB_MAX_NUM_SEQS", "7", 1), 0);
+  CLI::App app;
+  std::vector<Status> violations;
+  add_options(app, bound_, &violations, Environment::kIgnored);
+  app.parse("");
+  unsetenv("PLUMB_MAX_NUM_SEQS");
+  EXPECT_TRUE(violations.empty());
+  EXPECT_EQ(options_.max_num_seqs, 256);
+}
+
 TEST(OptionText, durations_and_bytes_reject_what_is_not_one) {
   std::chrono::nanoseconds duration{};
   EXPECT_TRUE(parse_duration("1.5s", &duration));

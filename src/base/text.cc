@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -111,6 +112,11 @@ void append_utf8(std::string* out, char32_t code_point) {
     put(0x80 | ((code_point >> 6) & 0x3F));
     put(0x80 | (code_point & 0x3F));
   }
+}
+
+std::int64_t num_code_points(std::string_view text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
 }
 
 bool is_valid_utf8(std::string_view text) {

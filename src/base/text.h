@@ -20,6 +20,8 @@ struct Utf8Char {
 Utf8Char decode_utf8(std::string_view text);
 void append_utf8(std::string* out, char32_t code_point);
 bool is_valid_utf8(std::string_view text);
+/// Code points of well-formed UTF-8.
+std::int64_t num_code_points(std::string_view text);
 /// Replaces every maximal ill-formed subsequence by U+FFFD.
 std::string to_valid_utf8(std::string_view text);
 /// Length of the longest prefix that ends at a character boundary and, when the rest (at most 3

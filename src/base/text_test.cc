@@ -36,6 +36,7 @@ TEST(Text, an_incomplete_tail_is_held_only_if_it_can_become_a_character) {
   EXPECT_EQ(complete_utf8_len("ab\x80"), 3U);
   EXPECT_EQ(complete_utf8_len("\xE0\x80"), 2U);
   EXPECT_EQ(complete_utf8_len(""), 0U);
+  EXPECT_EQ(num_code_points("a\xC3\xA9\xF0\x9F\x98\x80"), 3);
 }
 
 TEST(Text, numbers_are_parsed_as_a_whole_or_not_at_all) {

@@ -25,13 +25,14 @@ class BatchSink final : public EventSink {
   void on_event(StreamEvent event) override {
     const MutexLock lock(mutex_);
     const auto has_first = std::find(started_.begin(), started_.end(), event.seq) != started_.end();
+    num_tokens_ += static_cast<std::int64_t>(event.tokens.size());
     if (!event.tokens.empty() && !has_first) {
       started_.push_back(event.seq);
       if (--num_waiting_first_ == 0) {
         first_ = clock_.now();
+        num_tokens_at_first_ = num_tokens_;
       }
     }
-    num_tokens_ += static_cast<std::int64_t>(event.tokens.size());
     if (event.finish == FinishReason::kNone) {
       return;
     }
@@ -73,6 +74,12 @@ class BatchSink final : public EventSink {
     return num_tokens_;
   }
 
+  // Those that no prompt delayed: the early requests decode while the late ones are still read.
+  std::int64_t num_tokens_after_first() {
+    const MutexLock lock(mutex_);
+    return num_tokens_ - num_tokens_at_first_;
+  }
+
  private:
   const Clock& clock_;
   Mutex mutex_;
@@ -80,6 +87,7 @@ class BatchSink final : public EventSink {
   std::int64_t num_waiting_first_ PLUMB_GUARDED_BY(mutex_);
   std::int64_t num_running_ PLUMB_GUARDED_BY(mutex_);
   std::int64_t num_tokens_ PLUMB_GUARDED_BY(mutex_) = 0;
+  std::int64_t num_tokens_at_first_ PLUMB_GUARDED_BY(mutex_) = 0;
   std::vector<SeqId> started_ PLUMB_GUARDED_BY(mutex_);
   Clock::TimePoint first_ PLUMB_GUARDED_BY(mutex_);
   Clock::TimePoint last_ PLUMB_GUARDED_BY(mutex_);
@@ -127,9 +135,9 @@ Result<BatchRun> run_once(Engine& engine, const Clock& clock, const BatchBenchOp
   run.t_first = seconds_between(begin, sink.first());
   run.t_last = seconds_between(begin, sink.last());
   run.prefill_tok_s = static_cast<double>(options.batch * options.input_len) / run.t_first;
-  if (options.output_len > 1) {
+  if (run.t_last > run.t_first) {
     run.decode_tok_s =
-        static_cast<double>(options.batch * (options.output_len - 1)) / (run.t_last - run.t_first);
+        static_cast<double>(sink.num_tokens_after_first()) / (run.t_last - run.t_first);
   }
   return run;
 }
@@ -142,12 +150,26 @@ double median_of(std::vector<BatchRun> runs, double BatchRun::*figure) {
                               : (runs[half - 1].*figure + runs[half].*figure) / 2;
 }
 
+// A speed that was not measured is no speed of 0.
+Json decode_json(const BatchRun& run) {
+  return run.decode_tok_s > 0 ? Json(run.decode_tok_s) : Json();
+}
+
+std::string decode_text(const BatchRun& run) {
+  if (run.decode_tok_s <= 0) {
+    return "decode not measured";
+  }
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, "decode %.1f tok/s", run.decode_tok_s);
+  return buffer;
+}
+
 Json run_to_json(const BatchRun& run) {
   return JsonObject{{"t_submit", 0.0},
                     {"t_first", run.t_first},
                     {"t_last", run.t_last},
                     {"prefill_tok_s", run.prefill_tok_s},
-                    {"decode_tok_s", run.decode_tok_s}};
+                    {"decode_tok_s", decode_json(run)}};
 }
 
 }  // namespace
@@ -185,7 +207,7 @@ Json to_json(const BatchBenchReport& report) {
                     {"warmup", report.options.warmup},
                     {"seed", report.options.seed},
                     {"prefill_tok_s", report.median.prefill_tok_s},
-                    {"decode_tok_s", report.median.decode_tok_s},
+                    {"decode_tok_s", decode_json(report.median)},
                     {"t_submit", 0.0},
                     {"t_first", report.median.t_first},
                     {"t_last", report.median.t_last},
@@ -196,18 +218,16 @@ std::string to_text(const BatchBenchReport& report) {
   std::string text;
   char buffer[256];
   for (const BatchRun& run : report.runs) {
-    std::snprintf(buffer, sizeof buffer,
-                  "  first token %8.1f ms   prefill %9.1f tok/s   decode %8.1f tok/s\n",
-                  run.t_first * 1e3, run.prefill_tok_s, run.decode_tok_s);
+    std::snprintf(buffer, sizeof buffer, "  first token %8.1f ms   prefill %9.1f tok/s   %s\n",
+                  run.t_first * 1e3, run.prefill_tok_s, decode_text(run).c_str());
     text += buffer;
   }
-  std::snprintf(
-      buffer, sizeof buffer,
-      "batch %lld, %lld tokens in, %lld out: prefill %.1f tok/s, decode %.1f tok/s (median of %zu)",
-      static_cast<long long>(report.options.batch),
-      static_cast<long long>(report.options.input_len),
-      static_cast<long long>(report.options.output_len), report.median.prefill_tok_s,
-      report.median.decode_tok_s, report.runs.size());
+  std::snprintf(buffer, sizeof buffer,
+                "batch %lld, %lld tokens in, %lld out: prefill %.1f tok/s, %s (median of %zu)",
+                static_cast<long long>(report.options.batch),
+                static_cast<long long>(report.options.input_len),
+                static_cast<long long>(report.options.output_len), report.median.prefill_tok_s,
+                decode_text(report.median).c_str(), report.runs.size());
   return text + buffer;
 }
 

@@ -28,7 +28,7 @@ struct BatchRun {
   double t_first = 0;        ///< every request has its first token
   double t_last = 0;         ///< every request has its last token
   double prefill_tok_s = 0;  ///< batch * input_len / t_first
-  double decode_tok_s = 0;   ///< batch * (output_len - 1) / (t_last - t_first); 0 for output_len 1
+  double decode_tok_s = 0;   ///< tokens after t_first / (t_last - t_first); 0 = there were none
 };
 
 struct BatchBenchReport {

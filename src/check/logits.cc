@@ -183,7 +183,7 @@ Json to_json(const LogitsReport& r) {
   if (r.has_reference) {
     out.append("reference_perplexity", r.reference_perplexity);
     out.append("max_relative_error", r.max_relative_error);
-    out.append("worst_position", r.worst_position);
+    out.append("worst_position", r.worst_position < 0 ? Json() : Json(r.worst_position));
     out.append("mean_kl", r.mean_kl);
     out.append("max_kl", r.max_kl);
     out.append("num_clear", r.num_clear);
@@ -201,14 +201,15 @@ std::string to_text(const LogitsReport& r) {
     const double share = r.num_clear > 0 ? 100.0 * static_cast<double>(r.num_clear_equal) /
                                                static_cast<double>(r.num_clear)
                                          : 100.0;
+    const std::string worst =
+        r.worst_position < 0 ? "" : " at position " + std::to_string(r.worst_position);
     std::snprintf(buffer, sizeof buffer,
-                  "\nreference perplexity %.4f (%+.3f %%)\nmax |difference| / max |logit| %.3e at "
-                  "position %lld\n"
+                  "\nreference perplexity %.4f (%+.3f %%)\nmax |difference| / max |logit| %.3e%s\n"
                   "mean KL %.3e nat, max %.3e\nsame most likely token at %.2f %% of %lld positions "
                   "with a margin above 0.5 nat",
                   r.reference_perplexity, 100.0 * (r.perplexity / r.reference_perplexity - 1.0),
-                  r.max_relative_error, static_cast<long long>(r.worst_position), r.mean_kl,
-                  r.max_kl, share, static_cast<long long>(r.num_clear));
+                  r.max_relative_error, worst.c_str(), r.mean_kl, r.max_kl, share,
+                  static_cast<long long>(r.num_clear));
     text += buffer;
   }
   return text;

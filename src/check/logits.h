@@ -18,9 +18,9 @@ struct LogitsReport {
   std::int64_t num_positions = 0;
   double perplexity = 0.0;  ///< exp of the mean negative log probability of the next token
   bool has_reference = false;
-  double max_relative_error = 0.0;  ///< worst position: max|got - expected| / max|expected|
-  std::int64_t worst_position = -1;
-  double mean_kl = 0.0;  ///< nats, KL(reference || got)
+  double max_relative_error = 0.0;   ///< worst position: max|got - expected| / max|expected|
+  std::int64_t worst_position = -1;  ///< -1 = no position differs
+  double mean_kl = 0.0;              ///< nats, KL(reference || got)
   double max_kl = 0.0;
   std::int64_t num_clear = 0;        ///< positions where the reference's margin is above 0.5 nat
   std::int64_t num_clear_equal = 0;  ///< of these with the same most likely token

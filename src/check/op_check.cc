@@ -180,6 +180,28 @@ bool OpCheckReport::passed() const {
   return count(CaseVerdict::kPassed) > 0 && count(CaseVerdict::kFailed) == 0;
 }
 
+namespace {
+
+// Names what there is: the cases of the op if one was asked for, else the ops.
+Status no_case(const OpCheckOptions& options) {
+  std::string known;
+  for (const std::string_view op : op_names()) {
+    known += (known.empty() ? "" : ", ") + std::string(op);
+  }
+  std::string cases;
+  for (const OpCase& op_case : op_cases()) {
+    if (op_case.op == options.op) {
+      cases += (cases.empty() ? "" : ", ") + op_case.name;
+    }
+  }
+  const std::string wanted = "no case with '" + options.name + "' in its name";
+  return {Code::kInvalidArgument, cases.empty()
+                                      ? wanted + "; the ops are " + known
+                                      : wanted + "; those of " + options.op + " are " + cases};
+}
+
+}  // namespace
+
 Result<OpCheckReport> run_op_check(Backend& backend, Backend& reference,
                                    const OpCheckOptions& options) {
   OpCheckReport report{
@@ -192,12 +214,7 @@ Result<OpCheckReport> run_op_check(Backend& backend, Backend& reference,
     }
   }
   if (report.cases.empty()) {
-    std::string known;
-    for (const std::string_view op : op_names()) {
-      known += (known.empty() ? "" : ", ") + std::string(op);
-    }
-    return Status{Code::kInvalidArgument, "no case of op '" + options.op + "' has a name with '" +
-                                              options.name + "'; the ops are " + known};
+    return no_case(options);
   }
   return report;
 }

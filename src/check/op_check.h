@@ -67,7 +67,7 @@ OutputComparison compare_outputs(const CaseOutput& got, const CaseOutput& expect
 /// Runs the cases of `options` on both back ends with the same inputs and compares the results.
 ///
 /// Values that a case has worked by hand stand in for the reference's.
-/// Errors kInvalidArgument: no case matches the options (the ops are listed).
+/// Errors kInvalidArgument: no case matches the options (the op's cases are listed, or the ops).
 Result<OpCheckReport> run_op_check(Backend& backend, Backend& reference,
                                    const OpCheckOptions& options = {});
 

@@ -52,17 +52,23 @@ struct ToJson {
   }
 };
 
+std::string cut(std::string_view text) {
+  text = text.substr(0, kShownBytes);
+  return std::string(text.substr(0, complete_utf8_len(text)));
+}
+
 std::string shortened(std::string text) {
-  if (text.size() <= kShownBytes) {
-    return text;
-  }
-  const std::string_view cut = std::string_view(text).substr(0, kShownBytes);
-  return std::string(cut.substr(0, complete_utf8_len(cut))) + "… (" + std::to_string(text.size()) +
-         " bytes)";
+  return text.size() <= kShownBytes ? text
+                                    : cut(text) + "… (" + std::to_string(text.size()) + " bytes)";
 }
 
 // One line: control characters stay escaped as in JSON.
 std::string shown(const Json& value) {
+  const Json* first = value.find("first");
+  const Json* length = value.find("length");
+  if (first != nullptr && length != nullptr) {  // a long array
+    return cut(to_text(*first)) + "… (" + to_text(*length) + " items)";
+  }
   std::string text = to_text(value);
   if (value.is_string()) {
     text = text.substr(1, text.size() - 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <algorithm>
 
 #include "bench_local/batch_bench.h"
 #include "cli/commands.h"
@@ -24,7 +24,8 @@ class BenchBatchCommand final : public Command {
     add_model(app, serving_.model);
     add_value(app, bench_.input_len, "input-len", "prompt tokens", 1, 1 << 24);
     add_value(app, bench_.output_len, "output-len", "generated tokens", 1, 1 << 24);
-    add_value(app, bench_.batch, "batch", "requests at once", 1, 1 << 16);
+    add_value(app, bench_.batch, "batch", "requests at once; max-num-seqs is raised to it", 1,
+              1 << 16);
     add_value(app, bench_.repeats, "repeats", "measured runs", 1, 1000);
     add_value(app, bench_.warmup, "warmup", "runs before", 0, 1000);
     add_value(app, bench_.seed, "seed", "seed of the prompts");
@@ -52,11 +53,9 @@ class BenchBatchCommand final : public Command {
       return report(result.status());
     }
     if (!json_) {
-      std::printf("%s, %s, %s\n%s\n",
-                  serving.value()->service().model().facts().served_name.c_str(),
-                  cpu_name().c_str(), serving.value()->backends().main->arch().c_str(),
-                  to_text(result.value()).c_str());
-      return kExitOk;
+      return print(serving.value()->service().model().facts().served_name + ", " + cpu_name() +
+                   ", " + serving.value()->backends().main->arch() + "\n" +
+                   to_text(result.value()) + "\n");
     }
     Json json = to_json(result.value());
     json.as_object().set("model", serving.value()->service().model().facts().served_name);

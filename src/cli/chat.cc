@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -20,7 +21,7 @@ constexpr const char* kHelp =
     "  /reset         forget the conversation\n"
     "  /stats         tokens and speed of the last answer\n"
     "  /help          this list\n"
-    "  /quit          end (also Ctrl-D)\n"
+    "  /quit, /exit   end (also Ctrl-D)\n"
     "  Ctrl-C         stop the answer\n";
 
 class ChatCommand final : public Command {
@@ -30,7 +31,9 @@ class ChatCommand final : public Command {
   const char* about() const override { return "Talk to a model in the terminal"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("MODEL", serving_.model, "model, or the http:// address of a running server")
+    app_ = &app;
+    app.add_option("MODEL", serving_.model,
+                   "model, or the http:// or https:// address of a running server")
         ->capture_default_str();
     add_value(app, system_, "system", "system prompt");
     add_optional(app, sampling_.temperature, "temperature",
@@ -49,9 +52,7 @@ class ChatCommand final : public Command {
 
   int run() override {
     Result<std::unique_ptr<ChatModel>> model =
-        serving_.model.rfind("http://", 0) == 0 || serving_.model.rfind("https://", 0) == 0
-            ? connect_chat_model(serving_.model, api_key_file_)
-            : load_chat_model(serving_);
+        is_remote() ? connect_chat_model(serving_.model, api_key_file_) : load_chat_model(serving_);
     if (!model.ok()) {
       return report(model.status());
     }
@@ -68,9 +69,36 @@ class ChatCommand final : public Command {
  protected:
   void check(std::vector<Status>* violations) const override {
     append_violations(serving_, violations);
+    if (!is_remote()) {
+      if (!api_key_file_.empty()) {
+        violations->emplace_back(Code::kInvalidArgument,
+                                 "--api-key-file: goes with the address of a server");
+      }
+      return;
+    }
+    ServingOptions copy = serving_;
+    std::vector<BoundOption> local = bind_options(copy.engine);
+    bind_options(copy.engine.scheduler, &local);
+    bind_options(copy.layout, &local);
+    bind_options(copy.backend, &local);
+    for (const BoundOption& option : local) {
+      const CLI::Option* parsed = app_->get_option_no_throw("--" + option.flag);
+      // The environment may hold it for other commands.
+      if (parsed != nullptr && parsed->count() > 0 &&
+          std::getenv(parsed->get_envname().c_str()) == nullptr) {
+        violations->emplace_back(Code::kInvalidArgument,
+                                 "--" + option.flag +
+                                     ": is for a model in this process; the server " +
+                                     serving_.model + " has its own");
+      }
+    }
   }
 
  private:
+  bool is_remote() const {
+    return serving_.model.starts_with("http://") || serving_.model.starts_with("https://");
+  }
+
   void reset() {
     messages_.clear();
     if (!system_.empty()) {
@@ -107,7 +135,8 @@ class ChatCommand final : public Command {
     if (is_terminal_) {
       std::fputs("\n", stdout);
     }
-    return last_status_.ok() ? kExitOk : kExitFailed;
+    // A person has seen the errors and has gone on; a script sees the exit code alone.
+    return is_terminal_ || !has_failed_ ? print("") : static_cast<int>(kExitFailed);
   }
 
   void command(std::string_view text) {
@@ -156,9 +185,13 @@ class ChatCommand final : public Command {
       std::fflush(stdout);
     };
     const Result<ChatStats> stats = model_->answer(messages_, sampling_, on_text, stop_requested());
-    std::fputs(stop_requested().exchange(false) ? " [stopped]\n" : "\n", stdout);
-    last_status_ = stats.status();
+    const bool is_stopped = stop_requested().exchange(false);
+    if (is_stopped || stats.ok() || !reply.empty()) {
+      std::fputs(is_stopped ? " [stopped]\n" : "\n", stdout);
+      std::fflush(stdout);
+    }
     if (!stats.ok()) {
+      has_failed_ = true;
       messages_.pop_back();
       std::fprintf(stderr, "plumb: %s\n", stats.status().message().c_str());
       return;
@@ -167,6 +200,7 @@ class ChatCommand final : public Command {
     messages_.emplace_back(JsonObject{{"role", "assistant"}, {"content", std::move(reply)}});
   }
 
+  CLI::App* app_ = nullptr;
   ServingOptions serving_{.model = "smollm2-135m-instruct"};
   ChatSampling sampling_;
   std::string system_;
@@ -174,7 +208,7 @@ class ChatCommand final : public Command {
   std::unique_ptr<ChatModel> model_;
   JsonArray messages_;
   std::optional<ChatStats> stats_;
-  Status last_status_;
+  bool has_failed_ = false;
   bool is_terminal_ = false;
 };
 

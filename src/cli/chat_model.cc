@@ -19,9 +19,47 @@ namespace {
 
 using Task = std::function<void()>;
 constexpr std::chrono::milliseconds kStopPoll{50};
+constexpr std::size_t kMaxShownBody = 512;
+constexpr std::chrono::seconds kConnectTimeout{10};
 
 double seconds_between(Clock::TimePoint begin, Clock::TimePoint end) {
   return std::chrono::duration<double>(end - begin).count();
+}
+
+// What a person at the terminal can do about an error of the API.
+std::string remedy_of(const std::string& code) {
+  const bool is_length =
+      code == "context_length_exceeded" || code == "request_too_large_for_kv_pool";
+  return is_length ? "; /reset forgets the conversation, --max-tokens asks for shorter answers"
+                   : "";
+}
+
+Status chat_error(const ApiError& error) {
+  return {Code::kInvalidArgument, error.message + remedy_of(error.code)};
+}
+
+// The message of {"error":{"message","code"}}, or what came instead.
+std::string error_text(const Json& body) {
+  const Json* error = body.find("error");
+  const Json* message = error == nullptr ? nullptr : error->find("message");
+  const Json* code = error == nullptr ? nullptr : error->find("code");
+  if (message == nullptr || !message->is_string()) {
+    return to_text(body).substr(0, kMaxShownBody);
+  }
+  return message->as_string().substr(0, kMaxShownBody) +
+         remedy_of(code != nullptr && code->is_string() ? code->as_string() : "");
+}
+
+Status http_error(const std::string& server, const HttpResponse& response) {
+  if (response.status == 401 || response.status == 403) {
+    return {
+        Code::kInvalidArgument,
+        server + " asks for a key that it accepts: name a file that holds it with --api-key-file"};
+  }
+  const Result<Json> body = parse_json(response.body);
+  return {Code::kUnavailable,
+          server + " answered " + std::to_string(response.status) + ": " +
+              (body.ok() ? error_text(body.value()) : response.body.substr(0, kMaxShownBody))};
 }
 
 // Runs one generation on the calling thread: the engine's events arrive through a queue.
@@ -102,11 +140,11 @@ class LocalChatModel final : public ChatModel {
     const auto read =
         read_chat_request(chat_body(messages, sampling), model.facts().defaults, ApiLimits());
     if (const auto* error = std::get_if<ApiError>(&read)) {
-      return Status{Code::kInvalidArgument, error->message};
+      return chat_error(*error);
     }
     auto choices = model.chat_choices(std::get<ChatRequest>(read), "chat");
     if (const auto* error = std::get_if<ApiError>(&choices)) {
-      return Status{Code::kInvalidArgument, error->message};
+      return chat_error(*error);
     }
     LocalAnswer run(on_text, system_clock());
     return run.run(serving_->service(), std::get<std::vector<ChoiceRequest>>(std::move(choices)),
@@ -151,6 +189,16 @@ class RemoteChatModel final : public ChatModel {
 
   std::string name() const override { return base_; }
 
+  // Whether a server is there and takes the key, before a person has typed anything.
+  Status connect() {
+    ClientRequest request;
+    request.url = base_ + "/models";
+    request.timeout = kConnectTimeout;
+    add_key(&request);
+    PLUMB_ASSIGN(const HttpResponse response, client_.request_blocking(std::move(request)));
+    return response.status == 200 ? Status() : http_error(base_, response);
+  }
+
   Result<ChatStats> answer(const JsonArray& messages, const ChatSampling& sampling,
                            const std::function<void(std::string_view)>& on_text,
                            const std::atomic<bool>& stop) override {
@@ -161,9 +209,7 @@ class RemoteChatModel final : public ChatModel {
     request.method = "POST";
     request.url = base_ + "/chat/completions";
     request.headers.add("content-type", "application/json");
-    if (!key_.empty()) {
-      request.headers.add("authorization", "Bearer " + key_);
-    }
+    add_key(&request);
     request.body = to_text(body);
     std::stop_source cancel;
     request.stop = cancel.get_token();
@@ -185,22 +231,26 @@ class RemoteChatModel final : public ChatModel {
       return stop.load() ? Result<ChatStats>(stats) : Result<ChatStats>(response.status());
     }
     if (response.value().status != 200) {
-      return Status{Code::kUnavailable, base_ + " answered " +
-                                            std::to_string(response.value().status) + ": " +
-                                            response.value().body.substr(0, 512)};
+      return http_error(base_, response.value());
     }
     return stats;
   }
 
  private:
+  void add_key(ClientRequest* request) const {
+    if (!key_.empty()) {
+      request->headers.add("authorization", "Bearer " + key_);
+    }
+  }
+
   static Status take(const SseEvent& event, Clock::TimePoint start,
                      const std::function<void(std::string_view)>& on_text, ChatStats* stats) {
     if (event.data == "[DONE]") {
       return {};
     }
     PLUMB_ASSIGN(const Json chunk, parse_json(event.data));
-    if (const Json* error = chunk.find("error")) {
-      return {Code::kUnavailable, "the server reports: " + to_text(*error)};
+    if (chunk.find("error") != nullptr) {
+      return {Code::kUnavailable, "the server reports: " + error_text(chunk)};
     }
     if (const Json* usage = chunk.find("usage"); usage != nullptr && usage->is_object()) {
       const auto count = [&](const char* name) {
@@ -254,6 +304,13 @@ Json chat_body(const JsonArray& messages, const ChatSampling& sampling) {
 
 Result<std::unique_ptr<ChatModel>> load_chat_model(const ServingOptions& options) {
   PLUMB_ASSIGN(std::unique_ptr<Serving> serving, Serving::create(options, system_clock()));
+  const ServedModel& model = serving->service().model();
+  if (!model.has_chat_template()) {
+    return Status{Code::kInvalidArgument,
+                  model.facts().served_name +
+                      ": has no chat template, so it continues texts and holds no conversation: "
+                      "use `plumb generate`, or `plumb serve` and /v1/completions"};
+  }
   return std::unique_ptr<ChatModel>(std::make_unique<LocalChatModel>(std::move(serving)));
 }
 
@@ -273,8 +330,9 @@ Result<std::unique_ptr<ChatModel>> connect_chat_model(const std::string& url,
     base += "/v1";
   }
   PLUMB_ASSIGN(std::unique_ptr<IoContext> loop, IoContext::create("chat-http"));
-  return std::unique_ptr<ChatModel>(
-      std::make_unique<RemoteChatModel>(std::move(base), std::move(key), std::move(loop)));
+  auto model = std::make_unique<RemoteChatModel>(std::move(base), std::move(key), std::move(loop));
+  PLUMB_RETURN_IF_ERROR(model->connect());
+  return std::unique_ptr<ChatModel>(std::move(model));
 }
 
 }  // namespace plumb

@@ -42,9 +42,10 @@ class ChatModel {
                                    const std::atomic<bool>& stop) = 0;
 };
 
-/// Loads a model into this process.
+/// Loads a model into this process. Errors kInvalidArgument: it has no chat template; as Serving.
 Result<std::unique_ptr<ChatModel>> load_chat_model(const ServingOptions& options);
 /// A server's chat endpoint; `url` with or without /v1. The key file may be empty.
+/// Errors kUnavailable: no server answers there; kInvalidArgument: it refuses the key.
 Result<std::unique_ptr<ChatModel>> connect_chat_model(const std::string& url,
                                                       const std::string& api_key_file);
 

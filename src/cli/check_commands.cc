@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <algorithm>
+#include <optional>
 
-#include "base/file.h"
+#include "base/text.h"
 #include "check/forward.h"
 #include "check/logits.h"
 #include "check/op_check.h"
@@ -50,6 +51,16 @@ class CheckOpCommand final : public Command {
     return result.value().passed() ? printed : static_cast<int>(kExitMismatch);
   }
 
+ protected:
+  void check(std::vector<Status>* violations) const override {
+    const std::vector<std::string_view> ops = op_names();
+    if (!options_.op.empty() && std::find(ops.begin(), ops.end(), options_.op) == ops.end()) {
+      violations->emplace_back(Code::kInvalidArgument,
+                               "--op: unknown op '" + options_.op.substr(0, 64) +
+                                   "', expected one of " + join({ops.begin(), ops.end()}, ", "));
+    }
+  }
+
  private:
   OpCheckOptions options_;
   BackendOptions backend_;
@@ -71,6 +82,10 @@ class CheckLogitsCommand final : public Command {
     add_path(app, reference_, "reference",
              "float32 logits [T, V], for example of tools/reference_logits.py");
     add_path(app, dump_, "dump", "write the logits as float32 [T, V]");
+    add_optional(app, max_kl_, "max-kl",
+                 "largest mean KL divergence to --reference in nat: more ends with exit code 3; "
+                 "default: only report",
+                 0);
     add_value(app, chunk_, "chunk", "tokens computed at a time", 1, 65536);
     add_value(app, json_, "json", "print JSON");
     add_struct(app, layout_);
@@ -82,13 +97,20 @@ class CheckLogitsCommand final : public Command {
     if (!result.ok()) {
       return report(result.status());
     }
-    return print((json_ ? to_text(to_json(result.value())) : to_text(result.value())) + "\n");
+    const int printed =
+        print((json_ ? to_text(to_json(result.value())) : to_text(result.value())) + "\n");
+    // Not a number is no small divergence.
+    const bool is_close = !max_kl_.has_value() || result.value().mean_kl <= *max_kl_;
+    return is_close ? printed : static_cast<int>(kExitMismatch);
   }
 
  protected:
   void check(std::vector<Status>* violations) const override {
     append_violations(backend_, violations);
     append_violations(layout_, violations);
+    if (max_kl_.has_value() && reference_.empty()) {
+      violations->emplace_back(Code::kInvalidArgument, "--max-kl: goes with --reference");
+    }
   }
 
  private:
@@ -109,6 +131,7 @@ class CheckLogitsCommand final : public Command {
   std::string ids_;
   std::string reference_;
   std::string dump_;
+  std::optional<double> max_kl_;
   std::int64_t chunk_ = 512;
   bool json_ = false;
   ModelOptions layout_;

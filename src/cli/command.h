@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/options.h"
+#include "base/options_cli.h"
 #include "base/status.h"
 
 namespace CLI {
@@ -52,25 +53,28 @@ class Command {
   /// Adds the one-line options of a struct that lives in the command.
   template <class S>
   void add_struct(CLI::App& app, S& options) {
-    add_bound(app, bind_options(options));
+    add_bound(app, bind_options(options), Environment::kRead);
   }
 
   /// Adds one flag for a value that lives in the command; a bool becomes --flag/--no-flag.
+  /// The environment sets the options of structs only: their names mean the same everywhere.
   template <class T>
   void add_value(CLI::App& app, T& value, const char* flag, const char* help,
                  double min = default_min<T>(), double max = default_max<T>()) {
     constexpr OptionKind kKind = option_detail::kind_of<T>(FieldForm::kPlain);
-    add_bound(app, {{.flag = flag,
-                     .help = help,
-                     .kind = kKind,
-                     .range = option_detail::range_text(kKind, min, max),
-                     .choices = {},
-                     .is_secret = false,
-                     .set =
-                         [&value, min, max](const Json& json) {
-                           return option_detail::read(json, kKind, min, max, &value);
-                         },
-                     .get = [&value] { return option_detail::write(value); }}});
+    add_bound(app,
+              {{.flag = flag,
+                .help = help,
+                .kind = kKind,
+                .range = option_detail::range_text(kKind, min, max),
+                .choices = {},
+                .is_secret = false,
+                .set =
+                    [&value, min, max](const Json& json) {
+                      return option_detail::read(json, kKind, min, max, &value);
+                    },
+                .get = [&value] { return option_detail::write(value); }}},
+              Environment::kIgnored);
   }
 
   /// As add_value(), for a flag whose absence means something else than any value.
@@ -78,20 +82,22 @@ class Command {
   void add_optional(CLI::App& app, std::optional<T>& value, const char* flag, const char* help,
                     double min = default_min<T>(), double max = default_max<T>()) {
     constexpr OptionKind kKind = option_detail::kind_of<T>(FieldForm::kPlain);
-    add_bound(app, {{.flag = flag,
-                     .help = help,
-                     .kind = kKind,
-                     .range = option_detail::range_text(kKind, min, max),
-                     .choices = {},
-                     .is_secret = false,
-                     .set =
-                         [&value, min, max](const Json& json) {
-                           T read{};
-                           PLUMB_RETURN_IF_ERROR(option_detail::read(json, kKind, min, max, &read));
-                           value = read;
-                           return Status();
-                         },
-                     .get = [] { return Json(); }}});
+    add_bound(app,
+              {{.flag = flag,
+                .help = help,
+                .kind = kKind,
+                .range = option_detail::range_text(kKind, min, max),
+                .choices = {},
+                .is_secret = false,
+                .set =
+                    [&value, min, max](const Json& json) {
+                      T read{};
+                      PLUMB_RETURN_IF_ERROR(option_detail::read(json, kKind, min, max, &read));
+                      value = read;
+                      return Status();
+                    },
+                .get = [] { return Json(); }}},
+              Environment::kIgnored);
   }
 
   /// A flag that takes one of a few names.
@@ -101,7 +107,7 @@ class Command {
   void add_path(CLI::App& app, std::string& value, const char* flag, const char* help);
 
  private:
-  void add_bound(CLI::App& app, std::vector<BoundOption> options);
+  void add_bound(CLI::App& app, std::vector<BoundOption> options, Environment environment);
 
   std::vector<std::unique_ptr<std::vector<BoundOption>>> bound_;  // the parser refers to them
   std::vector<Status> refused_;

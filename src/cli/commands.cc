@@ -3,10 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <system_error>
 #include <utility>
 
-#include "base/options_cli.h"
 #include "base/text.h"
 
 namespace plumb {
@@ -29,13 +30,13 @@ std::vector<Status> Command::violations() const {
   return all;
 }
 
-void Command::add_bound(CLI::App& app, std::vector<BoundOption> options) {
+void Command::add_bound(CLI::App& app, std::vector<BoundOption> options, Environment environment) {
   bound_.push_back(std::make_unique<std::vector<BoundOption>>(std::move(options)));
-  add_options(app, *bound_.back(), &refused_);
+  add_options(app, *bound_.back(), &refused_, environment);
   for (const BoundOption& option : *bound_.back()) {
     CLI::Option* added = app.get_option_no_throw("--" + option.flag);
     if (option.kind == OptionKind::kBool) {
-      added->description(option.help + (option.get().as_bool() ? " (on by default)" : ""));
+      added->default_str(option.get().as_bool() ? "on" : "off");
     } else if (!option.is_secret) {
       added->default_str(default_text(option));
     }
@@ -51,23 +52,25 @@ void Command::add_model(CLI::App& app, std::string& model) {
 void Command::add_choice(CLI::App& app, std::string& value, const char* flag, const char* help,
                          std::vector<std::string> names) {
   const std::string range = join(names, "|");
-  add_bound(app, {{.flag = flag,
-                   .help = help,
-                   .kind = OptionKind::kChoice,
-                   .range = range,
-                   .choices = names,
-                   .is_secret = false,
-                   .set =
-                       [&value, names, range](const Json& json) {
-                         if (!json.is_string() || std::find(names.begin(), names.end(),
-                                                            json.as_string()) == names.end()) {
-                           return Status{Code::kInvalidArgument,
-                                         to_text(json).substr(0, 64) + ", expected " + range};
-                         }
-                         value = json.as_string();
-                         return Status();
-                       },
-                   .get = [&value] { return Json(value); }}});
+  add_bound(app,
+            {{.flag = flag,
+              .help = help,
+              .kind = OptionKind::kChoice,
+              .range = range,
+              .choices = names,
+              .is_secret = false,
+              .set =
+                  [&value, names, range](const Json& json) {
+                    if (!json.is_string() ||
+                        std::find(names.begin(), names.end(), json.as_string()) == names.end()) {
+                      return Status{Code::kInvalidArgument,
+                                    to_text(json).substr(0, 64) + ", expected " + range};
+                    }
+                    value = json.as_string();
+                    return Status();
+                  },
+              .get = [&value] { return Json(value); }}},
+            Environment::kIgnored);
 }
 
 void Command::add_path(CLI::App& app, std::string& value, const char* flag, const char* help) {
@@ -79,7 +82,8 @@ void Command::add_path(CLI::App& app, std::string& value, const char* flag, cons
               .choices = {},
               .is_secret = false,
               .set = [&value](const Json& json) { return option_detail::read_text(json, &value); },
-              .get = [&value] { return Json(value); }}});
+              .get = [&value] { return Json(value); }}},
+            Environment::kIgnored);
 }
 
 int report(const Status& status) {
@@ -91,7 +95,12 @@ int report(const Status& status) {
 
 int print(std::string_view text) {
   const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
-  return written == text.size() && std::fflush(stdout) == 0 ? kExitOk : kExitFailed;
+  if (written == text.size() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
+    return kExitOk;
+  }
+  std::fprintf(stderr, "plumb: cannot write to standard output: %s\n",
+               std::generic_category().message(errno).c_str());
+  return kExitFailed;
 }
 
 std::vector<std::unique_ptr<Command>> all_commands() {

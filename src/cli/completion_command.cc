@@ -6,16 +6,25 @@
 #include "cli/catalogue.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "ops/op_table.h"
 
 namespace plumb {
 namespace {
 
 const std::vector<std::string> kShells{"bash", "zsh", "fish"};
 
-// "a|b|c" as the parser shows it for a flag that takes one of a few names.
-std::vector<std::string> choices_of(const std::string& type_name) {
+// Of a flag that takes one of a few names: the parser shows them as "a|b|c", except where the rules
+// of the command say more than a list.
+std::vector<std::string> choices_of(const std::string& path, const CLI::Option& option) {
+  const std::string& flag = option.get_lnames().front();
+  const std::string type_name = option.get_type_name();
   std::vector<std::string> choices;
-  if (type_name.find('|') != std::string::npos) {
+  if (path == "check op" && flag == "op") {
+    const std::vector<std::string_view> ops = op_names();
+    choices.assign(ops.begin(), ops.end());
+  } else if (path != "check op" && flag == "backend") {
+    choices = {"cpu", "ref"};
+  } else if (type_name.find('|') != std::string::npos) {
     for (const std::string_view choice : split(type_name, '|')) {
       choices.emplace_back(choice);
     }
@@ -37,14 +46,16 @@ CompletionNode node_of(const CLI::App& app, const std::string& path) {
   }
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
-      node.takes_model = node.takes_model || option->get_name(true) == "MODEL";
+      const std::string name = option->get_name(true);
+      node.takes_model = node.takes_model || name == "MODEL" || name == "TEMPLATE";
     }
     if (option->get_lnames().empty()) {
       continue;
     }
-    node.flags.push_back({"--" + option->get_lnames().front(), option->get_description(),
-                          option->get_items_expected_max() > 0,
-                          choices_of(option->get_type_name())});
+    for (const std::string& flag : option->get_lnames()) {  // a switch has --no-x too
+      node.flags.push_back({"--" + flag, option->get_description(),
+                            option->get_items_expected_max() > 0, choices_of(path, *option)});
+    }
   }
   if (node.takes_model || path == "model fetch" || path == "model inspect") {
     for (const CatalogueEntry& entry : catalogue()) {

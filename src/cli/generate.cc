@@ -12,6 +12,8 @@
 namespace plumb {
 namespace {
 
+constexpr std::size_t kMaxNamedFields = 16;
+
 class GenerateCommand final : public Command {
  public:
   const char* name() const override { return "generate"; }
@@ -27,10 +29,15 @@ class GenerateCommand final : public Command {
                    "Batch format")
         ->required();
     app.add_option("--output", output_,
-                   "JSON lines, one an id, errors included; an earlier run with the same input is "
-                   "continued")
+                   "JSON lines, one an id, errors included; an earlier run with the same input and "
+                   "model is continued")
         ->required();
     add_value(app, options_.max_in_flight, "in-flight", "requests submitted at a time", 1, 65536);
+    app.footer(
+        "An error is a result: its record says why, later runs do not try it again, and the exit "
+        "code is 1\nwhile the output has any. To try again, delete those records from the output "
+        "and "
+        "run the same command.");
     add_struct(app, serving_.engine);
     add_struct(app, serving_.grammar);
     add_struct(app, serving_.engine.scheduler);
@@ -46,7 +53,8 @@ class GenerateCommand final : public Command {
     }
     const OfflineProgress& progress = result.value();
     std::fprintf(
-        stderr, "plumb: %lld of %lld records in %s, %lld errors, %lld tokens in this run%s\n",
+        stderr,
+        "plumb: %lld of %lld records in %s, %lld of them errors, %lld tokens in this run%s\n",
         static_cast<long long>(progress.num_done), static_cast<long long>(progress.num_items),
         output_.c_str(), static_cast<long long>(progress.num_failed),
         static_cast<long long>(progress.completion_tokens),
@@ -54,7 +62,10 @@ class GenerateCommand final : public Command {
     if (stop_requested().load()) {
       return kExitInterrupted;
     }
-    return progress.num_done == progress.num_items ? kExitOk : kExitTemporary;
+    if (progress.num_done < progress.num_items) {
+      return kExitTemporary;
+    }
+    return progress.num_failed == 0 ? kExitOk : kExitFailed;
   }
 
  protected:
@@ -65,30 +76,45 @@ class GenerateCommand final : public Command {
  private:
   Result<OfflineProgress> generate() {
     PLUMB_ASSIGN(const std::string content, read_file(input_, std::uint64_t{1} << 36));
-    // The output is opened before the model, so that a wrong file is refused at once.
-    PLUMB_ASSIGN(OfflineOutput output, OfflineOutput::open(output_, content));
+    PLUMB_ASSIGN(const std::unique_ptr<Serving> serving, Serving::create(serving_, system_clock()));
+    const ServedModelFacts& facts = serving->service().model().facts();
+    const Result<OfflineInput> input = read_offline_input(content, facts.defaults, ApiLimits());
+    if (!input.ok()) {
+      return input.status().with(input_);
+    }
+    // Last of all, so that a run that cannot begin claims no output.
+    PLUMB_ASSIGN(OfflineOutput output, OfflineOutput::open(output_, content, facts.fingerprint));
+    warn(input.value(), output);
+    catch_stop_signals(SecondSignal::kEnds);
+    Progress bar("generating", "requests", static_cast<std::uint64_t>(output.num_done()));
+    Result<OfflineProgress> result =
+        run_offline(serving->service(), input.value().items, output, options_, system_clock(),
+                    stop_requested(), [&](const OfflineProgress& progress) {
+                      bar.update(static_cast<std::uint64_t>(progress.num_done),
+                                 static_cast<std::uint64_t>(progress.num_items));
+                    });
+    bar.finish();
+    return result;
+  }
+
+  void warn(const OfflineInput& input, const OfflineOutput& output) const {
     if (output.dropped_torn_line()) {
       std::fprintf(stderr, "plumb: %s: dropped a torn last line\n", output_.c_str());
     }
-    PLUMB_ASSIGN(const std::unique_ptr<Serving> serving, Serving::create(serving_, system_clock()));
-    PLUMB_ASSIGN(
-        const OfflineInput input,
-        read_offline_input(content, serving->service().model().facts().defaults, ApiLimits()));
     if (input.torn_line > 0) {
       std::fprintf(stderr, "plumb: %s: line %lld is cut off and left out\n", input_.c_str(),
                    static_cast<long long>(input.torn_line));
     }
-    catch_stop_signals(SecondSignal::kEnds);
-    Progress bar("generating", "requests");
-    const std::int64_t before = output.num_done();
-    Result<OfflineProgress> result =
-        run_offline(serving->service(), input.items, output, options_, system_clock(),
-                    stop_requested(), [&](const OfflineProgress& progress) {
-                      bar.update(static_cast<std::uint64_t>(progress.num_done - before),
-                                 static_cast<std::uint64_t>(progress.num_items - before));
-                    });
-    bar.finish();
-    return result;
+    std::size_t num_named = 0;
+    for (const auto& [name, num_lines] : input.ignored_fields) {
+      if (++num_named > kMaxNamedFields) {
+        std::fprintf(stderr, "plumb: %s: %zu more unknown fields are ignored\n", input_.c_str(),
+                     input.ignored_fields.size() - kMaxNamedFields);
+        break;
+      }
+      std::fprintf(stderr, "plumb: %s: the unknown field '%s' is ignored in %lld lines\n",
+                   input_.c_str(), name.substr(0, 64).c_str(), static_cast<long long>(num_lines));
+    }
   }
 
   ServingOptions serving_;

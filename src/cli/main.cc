@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/command.h"
+#include "cli/help.h"
 #include "cli/version.h"
 
 namespace plumb {
@@ -18,6 +19,12 @@ constexpr const char* kGroups[][2] = {
     {"check", "Compare results with the reference"},
     {"bench", "Measure speed"},
 };
+
+constexpr const char* kFooter =
+    "Exit codes: 0 done; 1 failed; 2 the command line is wrong; 3 a check found a difference;\n"
+    "75 not now, try again; 128 + N ended by signal N (130 after Ctrl-C).\n"
+    "BYTES take KiB, MiB, GiB (1.5GiB) or KB, MB, GB; times take ms, s, m, h (250ms).\n"
+    "`plumb reference` prints the page of all options and their environment variables.";
 
 // Finds or makes the group of "model inspect".
 CLI::App* group_of(CLI::App& app, std::string* name) {
@@ -42,14 +49,25 @@ CLI::App* group_of(CLI::App& app, std::string* name) {
 }
 
 // "plumb model inspect": the deepest command that the line names.
-std::string command_line_of(const CLI::App& app) {
+std::string command_line_of(const CLI::App& app, const CLI::App** deepest) {
   std::string line = app.get_name();
-  const CLI::App* at = &app;
-  while (!at->get_subcommands().empty()) {
-    at = at->get_subcommands().front();
-    line += " " + at->get_name();
+  *deepest = &app;
+  while (!(*deepest)->get_subcommands().empty()) {
+    *deepest = (*deepest)->get_subcommands().front();
+    line += " " + (*deepest)->get_name();
   }
   return line;
+}
+
+// What the parser says, except that it names no unknown command: it only misses a known one.
+std::string problem_of(const CLI::App& deepest, const CLI::ParseError& error) {
+  const std::vector<std::string> rest = deepest.remaining();
+  const bool is_group = deepest.get_require_subcommand_min() > 0;
+  if (!is_group || rest.empty()) {
+    return error.what();
+  }
+  const char* what = rest.front().starts_with("-") ? "unknown flag '" : "unknown command '";
+  return what + rest.front().substr(0, 64) + "'";
 }
 
 // Prints what the parser and the options found wrong, or help or version when that was asked for.
@@ -63,9 +81,10 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error,
       std::fprintf(stderr, "plumb: %s\n", violation.message().c_str());
     }
   }
-  const std::string line = command_line_of(app);
-  std::fprintf(stderr, "plumb: %s\nplumb: `%s --help` lists commands and flags\n", error.what(),
-               line.c_str());
+  const CLI::App* deepest = nullptr;
+  const std::string line = command_line_of(app, &deepest);
+  std::fprintf(stderr, "plumb: %s\nplumb: `%s --help` lists commands and flags\n",
+               problem_of(*deepest, error).c_str(), line.c_str());
   return kExitUsage;
 }
 
@@ -104,7 +123,9 @@ int run(int argc, char** argv) {
       "Plumb serves language models: OpenAI-compatible HTTP, chat, offline batches, checks and "
       "benchmarks."};
   app.name("plumb");
-  app.set_version_flag("--version", version_text());
+  app.set_version_flag("-V,--version", version_text());
+  app.footer(kFooter);
+  use_short_help(app);
   app.require_subcommand(1);
   const std::vector<std::unique_ptr<Command>> commands = all_commands();
   Command* chosen = nullptr;

@@ -47,7 +47,7 @@ class FetchCommand final : public Command {
   const char* about() const override { return "Download a model of the list and check its digest"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("NAME", name_, "see `plumb model list`")->required();
+    app.add_option("NAME", name_, "see `plumb model list`; needs python3 with pip")->required();
   }
 
   int run() override {
@@ -64,8 +64,7 @@ class FetchCommand final : public Command {
     if (!path.ok()) {
       return report(path.status());
     }
-    std::printf("%s\n", path.value().c_str());
-    return kExitOk;
+    return print(path.value() + "\n");
   }
 
  private:
@@ -125,10 +124,16 @@ class DummyCommand final : public Command {
     add_value(app, context_, "context", "context length; 0 = the preset's", 0, 1 << 24);
     add_value(app, seed_, "seed", "seed of the weights");
     add_choice(app, format_, "format", "a GGUF file or a Hugging Face folder", {"gguf", "hf"});
-    add_value(app, shard_bytes_, "shard-bytes", "largest file of --format hf; 0 = one file", 0);
+    add_value(app, shard_bytes_, "shard-bytes",
+              "largest file of --format hf, where no single tensor is larger; 0 = one file", 0);
   }
 
   int run() override {
+    // What is there may be a model that took long to make, or a folder with other shards.
+    if (file_exists(output_)) {
+      return report(
+          {Code::kInvalidArgument, output_ + ": exists; give another OUTPUT, or delete it first"});
+    }
     Progress progress("writing");
     const auto on_progress = [&](std::uint64_t done, std::uint64_t total) {
       progress.update(done, total);
@@ -151,6 +156,15 @@ class DummyCommand final : public Command {
   void check(std::vector<Status>* violations) const override {
     if (Status status = validate(spec()); !status.ok()) {
       violations->push_back(std::move(status));
+    }
+    if (format_ == "gguf" && shard_bytes_ > 0) {
+      violations->emplace_back(Code::kInvalidArgument,
+                               "--shard-bytes: goes with --format hf; a GGUF model is one file");
+    }
+    if (format_ == "hf" && quant_ != "F32" && quant_ != "F16" && quant_ != "BF16") {
+      violations->emplace_back(
+          Code::kInvalidArgument,
+          "--quant: a Hugging Face folder holds F32, F16 or BF16, not " + quant_.substr(0, 64));
     }
   }
 

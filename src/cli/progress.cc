@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/progress.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <unistd.h>
 #include <utility>
@@ -23,9 +24,10 @@ std::string amount(double value, const std::string& unit) {
 
 }  // namespace
 
-Progress::Progress(std::string what, std::string unit)
+Progress::Progress(std::string what, std::string unit, std::uint64_t first)
     : what_(std::move(what)),
       unit_(std::move(unit)),
+      first_(first),
       is_terminal_(::isatty(STDERR_FILENO) == 1),
       start_(system_clock().now()) {}
 
@@ -40,10 +42,14 @@ void Progress::update(std::uint64_t done, std::uint64_t total) {
   last_draw_ = now;
   const double share = static_cast<double>(done) / static_cast<double>(total);
   const double seconds = std::chrono::duration<double>(now - start_).count();
-  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
-  const double left = rate > 0 ? static_cast<double>(total - done) / rate : 0;
+  const double rate =
+      seconds > 0 ? static_cast<double>(done - std::min(first_, done)) / seconds : 0;
+  char left[32] = "";
+  if (rate > 0) {  // before that, nobody knows
+    std::snprintf(left, sizeof left, "  %.0f s left", static_cast<double>(total - done) / rate);
+  }
   const int filled = static_cast<int>(share * kBarWidth);
-  std::fprintf(stderr, "\r%s [%s%s] %3.0f%%  %s/s  %.0f s left\x1b[K", what_.c_str(),
+  std::fprintf(stderr, "\r%s [%s%s] %3.0f%%  %s/s%s\x1b[K", what_.c_str(),
                std::string(static_cast<std::size_t>(filled), '#').c_str(),
                std::string(static_cast<std::size_t>(kBarWidth - filled), '.').c_str(), share * 100,
                amount(rate, unit_).c_str(), left);

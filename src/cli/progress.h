@@ -12,7 +12,8 @@ namespace plumb {
 /// terminal. Thread: one. Cost: redraws at most ten times a second.
 class Progress {
  public:
-  explicit Progress(std::string what, std::string unit = "B");
+  /// `first` of the total were done before; rate and time left come from the rest.
+  explicit Progress(std::string what, std::string unit = "B", std::uint64_t first = 0);
   void update(std::uint64_t done, std::uint64_t total);
   /// Ends the line.
   void finish();
@@ -20,6 +21,7 @@ class Progress {
  private:
   std::string what_;
   std::string unit_;
+  std::uint64_t first_;
   bool is_terminal_;
   bool has_drawn_ = false;
   Clock::TimePoint start_;

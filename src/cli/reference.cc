@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <string>
 
 #include "cli/commands.h"
 #include "cli/serving.h"
@@ -9,10 +9,30 @@
 namespace plumb {
 namespace {
 
+constexpr const char* kHead =
+    "# Options\n\nWritten by `plumb reference`. Each option is also read from the environment: "
+    "`--max-num-seqs` as\n"
+    "`PLUMB_MAX_NUM_SEQS`. `serve` knows all of them; `chat`, `generate` and `bench batch` "
+    "know engine, scheduler,\n"
+    "layout and back end, `generate` grammars and the cache tiers too. Sizes take units (1.5GiB, "
+    "512KiB, 8GB), times too\n"
+    "(250ms, 1.5s, 2m, 1h).\n";
+
+constexpr const char* kExitCodes =
+    "\n## Exit codes\n\n"
+    "| code | meaning |\n|---|---|\n"
+    "| 0 | done |\n"
+    "| 1 | failed; of `generate` also: all lines are answered, but some with an error |\n"
+    "| 2 | the command line or the environment is wrong: every mistake is listed, nothing was done "
+    "|\n"
+    "| 3 | `check` found a difference |\n"
+    "| 75 | not now: the port is taken, the server does not answer, a run is incomplete |\n"
+    "| 128 + N | ended by signal N, 130 after Ctrl-C |\n";
+
 template <class S>
-void print_section(const char* title) {
+std::string section(const std::string& title) {
   S defaults;
-  std::printf("\n## %s\n\n%s", title, options_to_markdown(bind_options(defaults)).c_str());
+  return "\n## " + title + "\n\n" + options_to_markdown(bind_options(defaults));
 }
 
 // Writes docs/reference/options.md; a test fails when that file is stale.
@@ -25,20 +45,10 @@ class ReferenceCommand final : public Command {
   void declare(CLI::App& app) override { app.group(""); }
 
   int run() override {
-    std::printf(
-        "# Options\n\nWritten by `plumb reference`. Each option is also read from the environment: "
-        "`--max-num-seqs` as\n"
-        "`PLUMB_MAX_NUM_SEQS`. `serve` knows all of them; `chat`, `generate` and `bench batch` "
-        "know engine, scheduler,\n"
-        "layout and back end, `generate` grammars and the cache tiers too.\n");
-    print_section<ServerOptions>("Server");
-    print_section<EngineOptions>("Engine");
-    print_section<SchedulerOptions>("Scheduler");
-    print_section<GrammarOptions>("Grammars");
-    print_section<TierOptions>("Cache tiers");
-    print_section<ModelOptions>("Layout");
-    print_section<BackendOptions>("Back end");
-    return kExitOk;
+    return print(kHead + section<ServerOptions>("Server") + section<EngineOptions>("Engine") +
+                 section<SchedulerOptions>("Scheduler") + section<GrammarOptions>("Grammars") +
+                 section<TierOptions>("Cache tiers") + section<ModelOptions>("Layout") +
+                 section<BackendOptions>("Back end") + kExitCodes);
   }
 };
 

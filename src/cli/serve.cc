@@ -52,7 +52,7 @@ class ServeCommand final : public Command {
     catch_stop_signals(SecondSignal::kEnds);
     std::fprintf(stderr, "plumb: serving %s on %s\n",
                  serving.value()->service().model().facts().served_name.c_str(),
-                 server.value()->url().c_str());
+                 (server.value()->url() + server_.root_path).c_str());
     int received = wait_for_signal();
     for (; received == SIGHUP; received = wait_for_signal()) {
       const Status reloaded = server.value()->reload_keys();
@@ -68,6 +68,12 @@ class ServeCommand final : public Command {
  protected:
   void check(std::vector<Status>* violations) const override {
     append_violations(serving_, violations);
+    const std::string& root = server_.root_path;
+    if (!root.empty() && (root.front() != '/' || root.back() == '/')) {
+      violations->emplace_back(Code::kInvalidArgument,
+                               "--root-path: '" + root.substr(0, 64) +
+                                   "' does not begin with / or ends with one, expected /llm");
+    }
     if (server_.tls_cert_file.empty() != server_.tls_key_file.empty()) {
       violations->emplace_back(
           Code::kInvalidArgument,

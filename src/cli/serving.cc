@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
 #include <utility>
 
 #include "base/digest.h"
@@ -34,13 +35,19 @@ std::string cache_identity(const Checkpoint& checkpoint, const BackendSet& backe
          arch.substr(0, arch.find(',')) + " " + join(options.op, " ");
 }
 
-// A short mark of the weights' identity for system_fingerprint: names, types and places of all
-// tensors.
+// A short mark of the weights' identity for system_fingerprint: names, types, places and the first
+// bytes of all tensors. A digest of all bytes would read all of the file.
 std::string checkpoint_mark(const Checkpoint& checkpoint) {
+  constexpr std::size_t kSample = 256;
   Sha256 digest;
   for (const TensorRecord& record : checkpoint.tensors()) {
     digest.update(record.name + "\n" + record.type_name + dims_to_text(record.dims) +
                   std::to_string(record.file_offset));
+    const Result<RawTensor> tensor = checkpoint.tensor(record);
+    if (tensor.ok()) {  // the others are not computed with
+      const std::span<const std::byte> bytes = tensor.value().bytes;
+      digest.update({reinterpret_cast<const char*>(bytes.data()), std::min(kSample, bytes.size())});
+    }
   }
   return to_hex(digest.finish()).substr(0, 8);
 }

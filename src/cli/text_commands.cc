@@ -30,7 +30,7 @@ class TokenizeCommand final : public Command {
     add_value(app, options_.add_special, "add-special", "add the tokens that begin and end a text");
     add_value(app, options_.parse_special, "parse-special",
               "read texts of control tokens as those tokens");
-    add_value(app, json_, "json", "JSON, which the output is anyway");
+    add_value(app, json_, "json", "changes nothing: the output is JSON in any case");
     add_value(app, with_pieces_, "pieces",
               "print {\"ids\",\"pieces\"} instead of the array of ids");
   }

@@ -107,6 +107,11 @@ Status Engine::check_wait(const Request& request) {
               std::to_string(limit.count()) + " ms; come again later or allow more time"};
 }
 
+// Requests without a step that are accepted: those that wait, and those that will have a free row.
+std::int64_t Engine::queue_limit() const {
+  return max_queued_requests_ + core_->queue().num_free_rows.load(std::memory_order_relaxed);
+}
+
 // True where the queue is full of requests and the order of importance decides who must go.
 Result<bool> Engine::reserve_queue_place(std::int64_t num_tokens) {
   QueueGauge& queue = core_->queue();
@@ -120,12 +125,13 @@ Result<bool> Engine::reserve_queue_place(std::int64_t num_tokens) {
                                                 " prompt tokens wait, the limit is " +
                                                 std::to_string(options_.max_queued_tokens)};
   }
-  if (requests < max_queued_requests_) {
+  const std::int64_t limit = queue_limit();
+  if (requests < limit) {
     return false;
   }
   const std::int64_t most_beyond =
       uses_priority(options_.scheduler.schedule_policy) ? kMaxBeyondLimit : 0;
-  if (requests < max_queued_requests_ + most_beyond) {
+  if (requests < limit + most_beyond) {
     return true;
   }
   release_queue_place(num_tokens);
@@ -240,7 +246,7 @@ void Engine::take_mail() {
   for (Submission& s : taken_.submissions) {
     core_->add(s.id, std::move(s.request), s.max_output, s.submitted, *s.sink);
     if (s.is_beyond_limit &&
-        core_->queue().num_requests.load(std::memory_order_relaxed) > max_queued_requests_) {
+        core_->queue().num_requests.load(std::memory_order_relaxed) > queue_limit()) {
       core_->displace_from_queue(s.id);
     }
   }
@@ -291,6 +297,8 @@ void Engine::fail(const Status& status) {
 
 void Engine::publish() {
   const EngineStats stats = core_->stats();
+  core_->queue().num_free_rows.store(options_.max_num_seqs - stats.num_running,
+                                     std::memory_order_relaxed);
   const MutexLock lock(mutex_);
   stats_ = stats;
 }

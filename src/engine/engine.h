@@ -121,6 +121,7 @@ class Engine {
   };
 
   Engine(const EngineOptions& options, const Clock& clock, std::unique_ptr<EngineCore> core);
+  std::int64_t queue_limit() const;
   Result<bool> reserve_queue_place(std::int64_t num_tokens);
   Status check_wait(const Request& request);
   void release_queue_place(std::int64_t num_tokens);

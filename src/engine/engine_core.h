@@ -48,7 +48,8 @@ struct EngineParts {
 struct QueueGauge {
   std::atomic<std::int64_t> num_requests{0};
   std::atomic<std::int64_t> num_tokens{0};
-  std::atomic<double> tokens_per_second{0};  ///< at which the queue gets shorter; 0 = not known
+  std::atomic<std::int64_t> num_free_rows{0};  ///< after the last step: so many need not wait
+  std::atomic<double> tokens_per_second{0};    ///< at which the queue gets shorter; 0 = not known
 };
 
 /// The step loop without its thread: plan, apply, compute, choose, tell.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 #include <random>
+#include <unistd.h>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/synthesize.h"
@@ -27,8 +28,8 @@ struct ModelCase {
 class RealModel {
  public:
   explicit RealModel(const ModelCase& c)
-      : path_(std::filesystem::path(PLUMB_BINARY_DIR) /
-              (std::string("engine_model_") + c.name + ".gguf")) {
+      : path_(std::filesystem::path(testing::TempDir()) /
+              ("plumb_engine_model_" + std::to_string(::getpid()) + "_" + c.name + ".gguf")) {
     SynthesisSpec spec;
     spec.architecture = c.architecture;
     spec.quant = c.quant;

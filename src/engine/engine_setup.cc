@@ -80,11 +80,6 @@ Status EngineCore::check_parts(const EngineOptions& options, const EngineParts& 
   PLUMB_RETURN_IF_ERROR(join_violations(validate_options(bind_options(copy.tiers))));
   PLUMB_RETURN_IF_ERROR(TieredCache::check(options));
   const ModelFacts& facts = parts.model->facts();
-  if (options.max_context > facts.max_context_len) {
-    return {Code::kInvalidArgument, "max-context is " + std::to_string(options.max_context) +
-                                        ", the model was trained for " +
-                                        std::to_string(facts.max_context_len)};
-  }
   for (const TokenId token : parts.end_tokens) {
     if (token < 0 || token >= facts.vocab_size) {
       return {Code::kInvalidArgument, "end-of-generation token " + std::to_string(token) +
@@ -111,6 +106,11 @@ EngineCore::Sizes EngineCore::choose_sizes(const EngineOptions& options, const M
 Result<EngineCore::Sizes> EngineCore::measure(const EngineOptions& options, const Model& model,
                                               const OpTable& meta_ops,
                                               std::optional<std::int64_t> free_host_bytes) {
+  if (options.max_context > model.facts().max_context_len) {
+    return Status{Code::kInvalidArgument, "--max-context: " + std::to_string(options.max_context) +
+                                              ", the model was trained for " +
+                                              std::to_string(model.facts().max_context_len)};
+  }
   Sizes sizes = choose_sizes(options, model);
   DryRun dry = dry_run(model, meta_ops, sizes.step, sizes.max_context_len);
   sizes.ops = std::move(dry.ops);

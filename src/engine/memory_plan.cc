@@ -24,15 +24,21 @@ std::string row(std::string name, const std::string& value, const std::string& r
 
 Result<MemoryPlan> plan_memory(const MemoryNeeds& needs) {
   std::int64_t kv_bytes = needs.kv_cache_bytes;
+  const std::int64_t used = needs.mapped_weight_bytes + needs.workspace_bytes;
+  if (kv_bytes > 0 && needs.free_bytes && kv_bytes > *needs.free_bytes - used) {
+    return Status{Code::kResourceExhausted,
+                  "--kv-cache-bytes: " + bytes(kv_bytes) + ", but of the free memory of " +
+                      bytes(*needs.free_bytes) + " the weights and one step leave " +
+                      bytes(*needs.free_bytes - used)};
+  }
   if (kv_bytes == 0) {
     if (!needs.free_bytes) {
       return Status{Code::kInvalidArgument,
-                    "free memory of the device is unknown: set kv-cache-bytes"};
+                    "free memory of the device is unknown: set --kv-cache-bytes"};
     }
     const std::int64_t useful =
         (needs.max_useful_tokens + needs.block_size - 1) / needs.block_size * needs.block_bytes;
-    kv_bytes = std::min(useful, *needs.free_bytes - needs.mapped_weight_bytes -
-                                    needs.workspace_bytes - needs.reserve_bytes);
+    kv_bytes = std::min(useful, *needs.free_bytes - used - needs.reserve_bytes);
   }
   MemoryPlan plan;
   plan.weight_bytes = needs.weight_bytes;
@@ -46,11 +52,13 @@ Result<MemoryPlan> plan_memory(const MemoryNeeds& needs) {
   if (plan.kv_tokens() < needs.min_context) {
     return Status{Code::kResourceExhausted,
                   "the KV cache of " + bytes(kv_bytes) + " holds " +
-                      std::to_string(plan.kv_tokens()) + " tokens, fewer than min-context " +
+                      std::to_string(plan.kv_tokens()) + " tokens, fewer than --min-context " +
                       std::to_string(needs.min_context) + " (" + bytes(needs.block_bytes) +
-                      " for " + std::to_string(needs.block_size) +
-                      " tokens): give it more memory with kv-cache-bytes, or lower chunk-tokens, "
-                      "max-num-seqs or min-context"};
+                      " for " + std::to_string(needs.block_size) + " tokens): " +
+                      (needs.kv_cache_bytes > 0
+                           ? "raise --kv-cache-bytes, or lower --min-context"
+                           : "free memory, or lower --memory-reserve-bytes, --chunk-tokens, "
+                             "--max-num-seqs or --min-context; --kv-cache-bytes sets the size")};
   }
   return plan;
 }

@@ -66,6 +66,19 @@ TEST(PlanMemory, a_cache_below_one_request_is_refused_with_the_numbers) {
   EXPECT_EQ(plan_memory(n).status().code(), Code::kInvalidArgument);
 }
 
+TEST(PlanMemory, a_wanted_size_above_what_is_free_is_refused_with_both) {
+  MemoryNeeds n = needs();
+  n.mapped_weight_bytes = 100 * kMiB;
+  n.kv_cache_bytes = 850 * kMiB;
+  EXPECT_EQ(plan_memory(n).value().num_blocks, 850);
+  n.kv_cache_bytes += 1;
+  const Status status = plan_memory(n).status();
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  for (const char* part : {"--kv-cache-bytes", "1000 MiB", "850 MiB"}) {
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  }
+}
+
 TEST(MemoryPlan, prints_as_a_table_and_as_json) {
   const MemoryPlan plan = plan_memory(needs()).value();
   EXPECT_NE(to_text(plan).find("22208 tokens in 694 blocks of 32"), std::string::npos);

@@ -177,7 +177,6 @@ void TierTraffic::take_read(Fetch* fetch, const TierAnswer& answer) {
   const auto count = static_cast<std::size_t>(fetch->is_broken ? 0 : answer.count);
   for (std::size_t i = 0; i < count; ++i) {
     host_.publish(read.chain[i], std::move(read.slots[i]));
-    ++num_fetched_blocks_;
     if (!fetch->is_released) {
       fetch->pins.push_back(host_.pin(read.chain[i]));
     }

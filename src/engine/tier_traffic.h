@@ -59,9 +59,6 @@ class TierTraffic {
 
   TierStats slow_stats() const;
 
-  /// Blocks brought to the host tier.
-  std::int64_t num_fetched_blocks() const { return num_fetched_blocks_; }
-
  private:
   struct Read {
     std::vector<BlockHash> chain;
@@ -94,7 +91,6 @@ class TierTraffic {
   std::map<FetchId, Fetch> fetches_;
   std::map<std::uint64_t, std::vector<HostPin>> writes_;  ///< under way, by ticket
   std::uint64_t next_ticket_ = 1;
-  std::int64_t num_fetched_blocks_ = 0;
   std::int64_t num_not_written_ = 0;
   std::int64_t num_clearings_ = 0;   ///< under way
   std::vector<TierAnswer> answers_;  // kept for its memory

@@ -39,8 +39,8 @@ struct TierParts {
 /// the disk to memory while a request waits, and from memory to the device right before the step
 /// that may admit it: then all that was found is a cached prefix like any other, or nothing is. The
 /// tree does not know of the tiers. In the other direction blocks are copied after a step, a
-/// bounded amount at a time, and written to the disk from the copy. Thread  engine; it never waits
-/// for the disk.
+/// bounded amount at a time, and written to the disk from the copy.
+/// Thread: engine; it never waits for the disk.
 class TieredCache {
  public:
   /// Bytes of host memory that these options ask for; 0: no tiers.

@@ -28,6 +28,14 @@ class Generation::Sink final : public EventSink {
   std::shared_ptr<Generation> self_;  // until the last event
 };
 
+Generation::Choice::Choice(std::size_t index, const Tokenizer& tokenizer,
+                           const ChoiceRequest& request)
+    : sink(std::make_unique<Sink>(index)),
+      stream(tokenizer, request.text),
+      stream_interval(request.stream_interval) {
+  waiting.index = static_cast<std::int64_t>(index);
+}
+
 Generation::Generation(Engine& engine, const Tokenizer& tokenizer, GenerationListener& listener,
                        Executor executor)
     : engine_(engine),
@@ -43,10 +51,7 @@ std::shared_ptr<Generation> Generation::create(Engine& engine, const Tokenizer& 
 
 Status Generation::start(std::vector<ChoiceRequest> choices) {
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    choices_.push_back({std::make_unique<Sink>(i),
-                        TextStream(tokenizer_, choices[i].text),
-                        choices[i].stream_interval,
-                        {static_cast<std::int64_t>(i), "", {}}});
+    choices_.emplace_back(i, tokenizer_, choices[i]);
   }
   for (std::size_t i = 0; i < choices.size(); ++i) {
     choices_[i].sink->hold(shared_from_this());

@@ -63,6 +63,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
   class Sink;
 
   struct Choice {
+    Choice(std::size_t index, const Tokenizer& tokenizer, const ChoiceRequest& request);
+
     std::unique_ptr<Sink> sink;
     TextStream stream;
     std::int64_t stream_interval = 1;

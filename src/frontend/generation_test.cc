@@ -205,7 +205,7 @@ TEST_F(Generations, a_refused_choice_takes_the_others_with_it) {
 
 TEST_F(Generations, a_full_queue_refuses_the_whole) {
   const auto generation = make();
-  EXPECT_EQ(generation->start(choices(4)).code(), Code::kResourceExhausted);
+  EXPECT_EQ(generation->start(choices(5)).code(), Code::kResourceExhausted);
   run();
   EXPECT_EQ(num_posted_, 0);
   expect_all_free();

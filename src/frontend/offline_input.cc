@@ -28,6 +28,8 @@ void take(std::variant<Request, ApiError> read, OfflineItem* item) {
     return;
   }
   Request request = std::get<Request>(std::move(read));
+  item->ignored_fields.insert(item->ignored_fields.end(), request.ignored_fields.begin(),
+                              request.ignored_fields.end());
   if (request.generation.stream) {
     item->request = ApiError::unsupported("stream", "results are written whole");
     return;
@@ -38,6 +40,12 @@ void take(std::variant<Request, ApiError> read, OfflineItem* item) {
 void read_batch_line(const Json& json, const SamplingDefaults& defaults, const ApiLimits& limits,
                      OfflineItem* item) {
   item->format = OfflineFormat::kOpenAiBatch;
+  for (const JsonMember& member : json.as_object()) {
+    if (member.key != "custom_id" && member.key != "method" && member.key != "url" &&
+        member.key != "body") {
+      item->ignored_fields.push_back(member.key);
+    }
+  }
   const Json* method = json.find("method");
   const Json* url = json.find("url");
   const Json* body = json.find("body");
@@ -79,7 +87,14 @@ OfflineItem read_offline_item(std::string_view text, std::int64_t line,
   item.id = id_of(json.value(), "id", line);
   JsonObject body = json.value().as_object();
   body.erase("id");
-  if (body.find("messages") != nullptr) {
+  const bool has_messages = body.find("messages") != nullptr;
+  const bool has_prompt = body.find("prompt") != nullptr;
+  if (has_messages == has_prompt) {
+    item.request =
+        ApiError::invalid(has_prompt ? "invalid_value" : "missing_required_parameter", "prompt",
+                          has_prompt ? "'prompt' and 'messages' exclude each other"
+                                     : "missing required parameter: 'prompt' or 'messages'");
+  } else if (has_messages) {
     take(read_chat_request(body, defaults, limits), &item);
   } else {
     take(read_completion_request(body, defaults, limits), &item);
@@ -111,6 +126,9 @@ Result<OfflineInput> read_offline_input(std::string_view content, const Sampling
       return Status{Code::kInvalidArgument, "lines " + std::to_string(first->second) + " and " +
                                                 std::to_string(number) + " have the same id '" +
                                                 item.id.substr(0, 64) + "'"};
+    }
+    for (const std::string& name : item.ignored_fields) {
+      ++input.ignored_fields[name];
     }
     input.items.push_back(std::move(item));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -26,6 +27,8 @@ struct OfflineItem {
   std::int64_t line = 0;  ///< from 1
   OfflineFormat format = OfflineFormat::kPlain;
   std::variant<ChatRequest, CompletionRequest, ApiError> request;
+  std::vector<std::string>
+      ignored_fields;  ///< unknown names, of a request that is none the less run
 };
 
 /// Reads one line; whatever is wrong with it becomes the item's error. A line without an id gets
@@ -38,6 +41,7 @@ OfflineItem read_offline_item(std::string_view text, std::int64_t line,
 struct OfflineInput {
   std::vector<OfflineItem> items;
   std::int64_t torn_line = 0;
+  std::map<std::string, std::int64_t> ignored_fields;  ///< name to number of lines
 };
 
 /// Errors kInvalidArgument: an id that occurs twice (both lines named), no line at all.

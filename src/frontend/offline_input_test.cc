@@ -48,5 +48,27 @@ TEST(OfflineInput, an_id_that_occurs_twice_names_both_lines) {
   EXPECT_FALSE(read("\n\n").ok());
 }
 
+TEST(OfflineInput, unknown_fields_are_counted_by_name) {
+  const Result<OfflineInput> input = read(
+      "{\"id\":\"a\",\"prompt\":\"x\",\"max_token\":3}\n"
+      "{\"id\":\"b\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"max_token\":3,\"foo\":"
+      "1}\n"
+      "{\"custom_id\":\"c\",\"url\":\"/v1/"
+      "completions\",\"bar\":1,\"body\":{\"prompt\":\"x\",\"foo\":2}}\n");
+  ASSERT_TRUE(input.ok());
+  EXPECT_EQ(input.value().ignored_fields,
+            (std::map<std::string, std::int64_t>{{"max_token", 2}, {"foo", 2}, {"bar", 1}}));
+}
+
+TEST(OfflineInput, a_line_has_either_a_prompt_or_messages) {
+  const Result<OfflineInput> input =
+      read("{\"id\":\"a\"}\n{\"id\":\"b\",\"prompt\":\"x\",\"messages\":[]}\n");
+  ASSERT_TRUE(input.ok());
+  EXPECT_EQ(std::get<ApiError>(input.value().items[0].request).message,
+            "missing required parameter: 'prompt' or 'messages'");
+  EXPECT_EQ(std::get<ApiError>(input.value().items[1].request).message,
+            "'prompt' and 'messages' exclude each other");
+}
+
 }  // namespace
 }  // namespace plumb

@@ -19,10 +19,19 @@ std::string id_of_record(const Json& record) {
   return {};
 }
 
-// Checks or writes the file that ties the results to their input.
-Status bind_to_input(const std::string& path, std::string_view input_content) {
+// Of either format: {"error":{…}}, or a response with another status than 200.
+bool is_error(const Json& record) {
+  const Json* error = record.find("error");
+  const Json* response = record.find("response");
+  const Json* status = response == nullptr ? nullptr : response->find("status_code");
+  return (error != nullptr && !error->is_null()) || (status != nullptr && *status != Json(200));
+}
+
+// Checks or writes the file that ties the results to the run that they belong to.
+Status bind_to_run(const std::string& path, std::string_view input_content,
+                   const std::string& model) {
   const std::string run_path = path + ".run";
-  const std::string digest = to_hex(sha256(input_content));
+  const JsonObject own{{"input_sha256", to_hex(sha256(input_content))}, {"model", model}};
   if (!file_exists(run_path)) {
     if (file_exists(path)) {
       PLUMB_ASSIGN(const std::string content, read_file(path));
@@ -32,15 +41,21 @@ Status bind_to_input(const std::string& path, std::string_view input_content) {
                                             run_path + " is missing); give another --output"};
       }
     }
-    return write_file_atomic(run_path, to_text(JsonObject{{"input_sha256", digest}}) + "\n");
+    return write_file_atomic(run_path, to_text(own) + "\n");
   }
   PLUMB_ASSIGN(const std::string content, read_file(run_path, 1 << 16));
   const Result<Json> run = parse_json(content);
-  const Json* recorded = run.ok() ? run.value().find("input_sha256") : nullptr;
-  if (recorded == nullptr || *recorded != Json(digest)) {
+  const auto is_other = [&](const char* key) {
+    const Json* recorded = run.ok() ? run.value().find(key) : nullptr;
+    return recorded == nullptr || *recorded != *own.find(key);
+  };
+  const char* why = is_other("input_sha256") ? "another input: the input file has changed"
+                    : is_other("model")      ? "another model or version: it has changed"
+                                             : nullptr;
+  if (why != nullptr) {
     return {Code::kInvalidArgument,
-            path + ": belongs to another input: the input file has changed since the run began (" +
-                run_path + "); give another --output, or delete both files to begin anew"};
+            path + ": belongs to " + why + " since the run began (" + run_path +
+                "); give another --output, or delete both files to begin anew"};
   }
   return {};
 }
@@ -58,6 +73,7 @@ Status OfflineOutput::recover(const std::string& path) {
       break;
     }
     done_.insert(id_of_record(record.value()));
+    num_failed_ += is_error(record.value()) ? 1 : 0;
     kept += end + 1;
     rest.remove_prefix(end + 1);
   }
@@ -70,11 +86,12 @@ Status OfflineOutput::recover(const std::string& path) {
   return file_->sync();
 }
 
-Result<OfflineOutput> OfflineOutput::open(const std::string& path, std::string_view input_content) {
+Result<OfflineOutput> OfflineOutput::open(const std::string& path, std::string_view input_content,
+                                          const std::string& model) {
   OfflineOutput output;
   PLUMB_ASSIGN(AppendFile file, AppendFile::open(path));
   output.file_ = std::make_unique<AppendFile>(std::move(file));
-  PLUMB_RETURN_IF_ERROR(bind_to_input(path, input_content));
+  PLUMB_RETURN_IF_ERROR(bind_to_run(path, input_content, model));
   PLUMB_RETURN_IF_ERROR(output.recover(path));
   return output;
 }
@@ -82,6 +99,7 @@ Result<OfflineOutput> OfflineOutput::open(const std::string& path, std::string_v
 Status OfflineOutput::append(const std::string& id, const Json& record) {
   PLUMB_RETURN_IF_ERROR(file_->append(to_text(record) + "\n"));
   done_.insert(id);
+  num_failed_ += is_error(record) ? 1 : 0;
   is_dirty_ = true;
   return {};
 }

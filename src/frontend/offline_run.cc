@@ -13,6 +13,7 @@ namespace plumb {
 namespace {
 
 using Event = std::function<void()>;
+using Choices = std::variant<std::vector<ChoiceRequest>, ApiError>;
 constexpr std::chrono::milliseconds kStopPoll{50};
 constexpr std::int64_t kMaxEvents = 1
                                     << 16;  // more would mean a stalled disk: the engine then waits
@@ -64,8 +65,7 @@ const ConstraintSpec* constraint_of(const OfflineItem& item) {
 // One item on its way: collects its choices and reports the record.
 class OfflineCall final : public GenerationListener {
  public:
-  using Done =
-      std::function<void(const OfflineItem& item, Json record, bool failed, std::int64_t tokens)>;
+  using Done = std::function<void(const OfflineItem& item, Json record, std::int64_t tokens)>;
 
   OfflineCall(const OfflineItem& item, std::unique_ptr<ResponseFormat> format,
               std::size_t num_choices, Done done)
@@ -95,13 +95,12 @@ class OfflineCall final : public GenerationListener {
     num_tokens_ += end.usage.completion_tokens;
     choices_[static_cast<std::size_t>(end.index)].end = std::move(end);
     if (++num_ended_ == choices_.size()) {
-      done_(item_, success_record(item_, format_->complete(std::move(choices_))), false,
-            num_tokens_);
+      done_(item_, success_record(item_, format_->complete(std::move(choices_))), num_tokens_);
     }
   }
 
   void on_error(Status status) override {
-    done_(item_, error_record(item_, ApiError::from_status(status)), true, num_tokens_);
+    done_(item_, error_record(item_, ApiError::from_status(status)), num_tokens_);
   }
 
  private:
@@ -124,7 +123,6 @@ class OfflineRun {
                               const std::function<void(const OfflineProgress&)>& on_progress) {
     stop_ = &stop;
     progress_.num_items = static_cast<std::int64_t>(items.size());
-    progress_.num_done = output_.num_done();
     std::size_t next = 0;
     while (!stop.load() && failure_.ok()) {
       while (next < items.size() &&
@@ -137,8 +135,7 @@ class OfflineRun {
       }
       wait_for_events();
       commit();
-      progress_.num_done = output_.num_done();
-      on_progress(progress_);
+      on_progress(progress());
     }
     events_.close();  // before cancel(), which waits for an event that waits for a place
     for (auto& [id, call] : calls_) {
@@ -146,11 +143,22 @@ class OfflineRun {
     }
     commit();
     PLUMB_RETURN_IF_ERROR(failure_);
-    progress_.num_done = output_.num_done();
-    return progress_;
+    return progress();
   }
 
  private:
+  const OfflineProgress& progress() {
+    progress_.num_done = output_.num_done();
+    progress_.num_failed = output_.num_failed();
+    return progress_;
+  }
+
+  // An item that asks for another model has no choices here, as on the server.
+  Choices choices_of(const std::string& model, const std::function<Choices()>& make) const {
+    const bool is_other = !model.empty() && model != service_.model().facts().served_name;
+    return is_other ? Choices(ApiError::model_not_found(model)) : make();
+  }
+
   // False when the engine is full for now: the item is tried again later.
   bool start(const OfflineItem& item) {
     if (output_.is_done(item.id)) {
@@ -163,16 +171,19 @@ class OfflineRun {
     const ServedModelFacts& facts = service_.model().facts();
     envelope.model = facts.served_name;
     envelope.system_fingerprint = facts.fingerprint;
-    std::variant<std::vector<ChoiceRequest>, ApiError> choices;
+    Choices choices;
     std::unique_ptr<ResponseFormat> format;
     if (const auto* chat = std::get_if<ChatRequest>(&item.request)) {
       envelope.id = new_chat_id();
-      choices = service_.model().chat_choices(*chat, item.id);
+      choices = choices_of(chat->generation.model,
+                           [&] { return service_.model().chat_choices(*chat, item.id); });
       describe(chat->generation, choices, chat->generation.n, &envelope);
       format = make_chat_format(std::move(envelope), chat->generation);
     } else if (const auto* completion = std::get_if<CompletionRequest>(&item.request)) {
       envelope.id = new_completion_id();
-      choices = service_.model().completion_choices(*completion, item.id);
+      choices = choices_of(completion->generation.model, [&] {
+        return service_.model().completion_choices(*completion, item.id);
+      });
       describe(completion->generation, choices, completion->best_of, &envelope);
       format = make_completion_format(std::move(envelope), *completion,
                                       service_.model().prompt_texts(*completion));
@@ -186,7 +197,7 @@ class OfflineRun {
       }
     }
     if (const auto* error = std::get_if<ApiError>(&choices)) {
-      finish(item, error_record(item, *error), true, 0);
+      finish(item, error_record(item, *error), 0);
       return true;
     }
     return submit(item, std::move(format),
@@ -213,8 +224,8 @@ class OfflineRun {
               std::vector<ChoiceRequest> choices) {
     auto call = std::make_unique<OfflineCall>(
         item, std::move(format), choices.size(),
-        [this](const OfflineItem& done, Json record, bool failed, std::int64_t tokens) {
-          finish(done, record, failed, tokens);
+        [this](const OfflineItem& done, Json record, std::int64_t tokens) {
+          finish(done, record, tokens);
           ended_.push_back(done.id);
         });
     const Status status = call->start(
@@ -228,15 +239,14 @@ class OfflineRun {
       return false;
     }
     if (!status.ok()) {
-      finish(item, error_record(item, ApiError::from_status(status)), true, 0);
+      finish(item, error_record(item, ApiError::from_status(status)), 0);
       return true;
     }
     calls_.emplace(item.id, std::move(call));
     return true;
   }
 
-  void finish(const OfflineItem& item, const Json& record, bool failed, std::int64_t tokens) {
-    progress_.num_failed += failed ? 1 : 0;
+  void finish(const OfflineItem& item, const Json& record, std::int64_t tokens) {
     progress_.completion_tokens += tokens;
     note(output_.append(item.id, record));
   }

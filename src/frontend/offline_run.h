@@ -17,7 +17,7 @@ namespace plumb {
 struct OfflineProgress {
   std::int64_t num_items = 0;          ///< of the input
   std::int64_t num_done = 0;           ///< with a committed record, earlier runs included
-  std::int64_t num_failed = 0;         ///< of this run, records with an error
+  std::int64_t num_failed = 0;         ///< of these, records with an error
   std::int64_t completion_tokens = 0;  ///< of this run
 };
 

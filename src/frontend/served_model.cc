@@ -77,6 +77,20 @@ void add_samples(const ChoiceRequest& first, std::int64_t n, std::vector<ChoiceR
   }
 }
 
+std::variant<Rendering, ApiError> render(const ChatTemplate* chat_template,
+                                         const ChatInput& inputs) {
+  if (chat_template == nullptr) {
+    return ApiError::unsupported("messages",
+                                 "this model has no chat template; use /v1/completions");
+  }
+  Result<Rendering> rendered = chat_template->render(inputs);
+  if (!rendered.ok()) {
+    return ApiError::invalid("invalid_value", "messages",
+                             "chat template: " + rendered.status().message());
+  }
+  return std::move(rendered).value();
+}
+
 }  // namespace
 
 ServedModel::ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> tokenizer,
@@ -100,33 +114,24 @@ ChatInput ServedModel::inputs_of(const ChatRequest& request) const {
 }
 
 std::variant<std::string, ApiError> ServedModel::chat_text(const ChatRequest& request) const {
-  if (chat_template_ == nullptr) {
-    return ApiError::unsupported("messages",
-                                 "this model has no chat template; use /v1/completions");
+  auto rendered = render(chat_template_.get(), inputs_of(request));
+  if (auto* error = std::get_if<ApiError>(&rendered)) {
+    return std::move(*error);
   }
-  const Result<Rendering> rendered = chat_template_->render(inputs_of(request));
-  if (!rendered.ok()) {
-    return ApiError::invalid("invalid_value", "messages",
-                             "chat template: " + rendered.status().message());
-  }
-  return rendered.value().text;
+  return std::get<Rendering>(std::move(rendered)).text;
 }
 
 std::variant<std::vector<TokenId>, ApiError> ServedModel::chat_prompt(
     const ChatRequest& request) const {
-  if (chat_template_ == nullptr) {
-    return ApiError::unsupported("messages",
-                                 "this model has no chat template; use /v1/completions");
+  auto rendered = render(chat_template_.get(), inputs_of(request));
+  if (auto* error = std::get_if<ApiError>(&rendered)) {
+    return std::move(*error);
   }
-  const Result<Rendering> rendered = chat_template_->render(inputs_of(request));
-  if (!rendered.ok()) {
-    return ApiError::invalid("invalid_value", "messages",
-                             "chat template: " + rendered.status().message());
-  }
-  if (std::optional<ApiError> error = check_bytes("messages", rendered.value().text.size())) {
+  const auto& rendering = std::get<Rendering>(rendered);
+  if (std::optional<ApiError> error = check_bytes("messages", rendering.text.size())) {
     return *std::move(error);
   }
-  return tokenizer_->encode_segments(segments_of(rendered.value()), false);
+  return tokenizer_->encode_segments(segments_of(rendering), false);
 }
 
 // Refuses what cannot fit before the time for tokenising it is spent.

@@ -8,6 +8,10 @@
 namespace plumb {
 namespace {
 
+double seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
 void export_constraints(const ConstraintStats& stats, Metrics& metrics) {
   const auto set = [&](const char* name, const char* help, double value) {
     metrics.gauge(name, help).set(value);
@@ -15,7 +19,7 @@ void export_constraints(const ConstraintStats& stats, Metrics& metrics) {
   set("plumb_grammar_compiled", "schemas and grammars compiled since the start",
       static_cast<double>(stats.num_compiled));
   set("plumb_grammar_compile_seconds", "time spent on compiling them, failures included",
-      std::chrono::duration<double>(stats.compile_time).count());
+      seconds(stats.compile_time));
   set("plumb_grammar_failed", "schemas and grammars that were refused, time-outs included",
       static_cast<double>(stats.num_failed));
   set("plumb_grammar_timeouts", "compilations that took too long",
@@ -24,30 +28,6 @@ void export_constraints(const ConstraintStats& stats, Metrics& metrics) {
       static_cast<double>(stats.num_cache_hits));
   set("plumb_grammar_cache_bytes", "memory of the known grammars",
       static_cast<double>(stats.cache_bytes));
-}
-
-}  // namespace
-
-std::shared_ptr<Generation> TextService::new_generation(GenerationListener& listener,
-                                                        Generation::Executor executor) {
-  return Generation::create(engine_, model_.tokenizer(), listener, std::move(executor));
-}
-
-std::int64_t TextService::max_choices() const {
-  const EngineOptions& options = engine_.options();
-  return options.max_queued_requests > 0 ? options.max_queued_requests : 4 * options.max_num_seqs;
-}
-
-bool TextService::is_healthy(std::chrono::nanoseconds max_age) const {
-  const Heartbeat beat = engine_.heartbeat();
-  return engine_.stats().state == EngineState::kServing &&
-         !(beat.is_busy && clock_.now() - beat.last_beat > max_age);
-}
-
-namespace {
-
-double seconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double>(time).count();
 }
 
 void export_scheduler(const EngineStats& stats, Metrics& metrics) {
@@ -79,6 +59,24 @@ void export_scheduler(const EngineStats& stats, Metrics& metrics) {
 }
 
 }  // namespace
+
+std::shared_ptr<Generation> TextService::new_generation(GenerationListener& listener,
+                                                        Generation::Executor executor) {
+  return Generation::create(engine_, model_.tokenizer(), listener, std::move(executor));
+}
+
+std::int64_t TextService::max_choices() const {
+  const EngineOptions& options = engine_.options();
+  const std::int64_t queue =
+      options.max_queued_requests > 0 ? options.max_queued_requests : 4 * options.max_num_seqs;
+  return queue + options.max_num_seqs;
+}
+
+bool TextService::is_healthy(std::chrono::nanoseconds max_age) const {
+  const Heartbeat beat = engine_.heartbeat();
+  return engine_.stats().state == EngineState::kServing &&
+         !(beat.is_busy && clock_.now() - beat.last_beat > max_age);
+}
 
 void TextService::export_metrics(Metrics& metrics) const {
   const EngineStats stats = engine_.stats();

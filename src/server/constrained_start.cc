@@ -30,7 +30,7 @@ void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat>
   }
 }
 
-void Server::compile_then_launch(std::shared_ptr<WaitingCall> waiting) {
+void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
   // Set by the loop, read by the worker: nobody waits for this grammar any more.
   const auto has_left = std::make_shared<std::atomic<bool>>(false);
   waiting->transaction.writer.on_disconnect(

@@ -109,7 +109,7 @@ class Server final : public HttpHandler {
   /// Starts a call at once, or after its grammar has been compiled on a worker.
   void start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                   const GenerationParams& params, std::vector<ChoiceRequest> choices);
-  void compile_then_launch(std::shared_ptr<WaitingCall> waiting);
+  void compile_then_launch(const std::shared_ptr<WaitingCall>& waiting);
   void launch_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                    const GenerationParams& params, std::vector<ChoiceRequest> choices);
   void count_call(std::int64_t change);

@@ -49,7 +49,8 @@ struct ServerOptions {
         field(&S::host, "host", "address to listen on; a public one needs --api-key-file"),
         field(&S::port, "port", "TCP port; 0 takes any free one", 0, 65535),
         path_field(&S::api_key_file, "api-key-file",
-                   "file (mode 0600) of keys, one a line: KEY or NAME:ROLE:KEY"),
+                   "file (mode 0600) of keys of at least 16 characters, one a line: KEY or "
+                   "NAME:ROLE:KEY"),
         secret_field(
             &S::api_key, "api-key",
             "one key; other users see a command line, so prefer the environment or a file"),

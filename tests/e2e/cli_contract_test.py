@@ -97,6 +97,8 @@ class Commands(unittest.TestCase):
         self.assertEqual(table.returncode, 0)
         for tensor in facts["tensors"]:
             self.assertIn(tensor["name"], table.stdout.decode())
+        tokens = facts["metadata"]["tokenizer.ggml.tokens"]
+        self.assertIn(f"({tokens['length']} items)", table.stdout.decode())
 
     def test_dummy_is_a_function_of_its_seed(self):
         again = e2e.dummy(self.folder, "again.gguf")
@@ -106,6 +108,17 @@ class Commands(unittest.TestCase):
         hf = e2e.dummy(self.folder, "hf", "--format", "hf", "--arch", "qwen3")
         self.assertTrue((hf / "config.json").exists())
         self.assertEqual(e2e.run("model", "inspect", hf).returncode, 0)
+
+    def test_dummy_overwrites_nothing_and_drops_no_flag(self):
+        for place in (self.path("mine.gguf", b"mine"), self.folder):
+            done = e2e.run("model", "dummy", place)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("exists", done.stderr.decode())
+        self.assertEqual((self.folder / "mine.gguf").read_bytes(), b"mine")
+        for flags in (["--shard-bytes", "1000"], ["--format", "hf", "--quant", "Q4_0"]):
+            done = e2e.run("model", "dummy", self.folder / "none", *flags)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(flags[-2], done.stderr.decode())
 
     def test_an_interrupted_dummy_leaves_nothing(self):
         place = self.folder / "interrupted"
@@ -130,6 +143,95 @@ class Commands(unittest.TestCase):
         text = json.dumps(report)
         for name in ("t_first", "t_last", "input_len", "output_len", "batch"):
             self.assertIn(f'"{name}"', text)
+
+    def test_bench_batch_gives_no_speed_that_it_did_not_measure(self):
+        done = e2e.run("bench", "batch", self.model, "--input-len", 8, "--output-len", 1,
+                       "--repeats", 1, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertIsNone(report["decode_tok_s"])
+        # The first requests have most of their tokens before the last has its first one.
+        done = e2e.run("bench", "batch", self.model, "--input-len", 64, "--output-len", 8, "--batch",
+                       12, "--chunk-tokens", 64, "--repeats", 1, "--json")
+        run = json.loads(done.stdout)["runs"][0]
+        decoded = run["decode_tok_s"] * (run["t_last"] - run["t_first"])
+        self.assertGreater(decoded, 0)
+        self.assertLess(decoded, 12 * 7 - 8)
+
+    def test_doctor_refuses_what_serve_refuses(self):
+        for flag, value in (("--kv-cache-bytes", "100TiB"), ("--max-context", 999999)):
+            texts = []
+            for command in (["doctor"], ["serve", "--port", 0]):
+                done = e2e.run(*command, self.model, flag, value)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                texts.append(done.stdout.decode() + done.stderr.decode())
+            for text in texts:
+                self.assertIn(flag + ": ", text)
+                self.assertNotIn("no problem found", text)
+
+    def test_a_full_disk_behind_standard_output_is_said(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([e2e.BINARY, "model", "list"], stdout=full,
+                                  stderr=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("standard output", done.stderr.decode())
+
+    def test_chat_refuses_at_the_start_what_cannot_work(self):
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+            done = e2e.run("chat", url, stdin=b"")
+            self.assertEqual(done.returncode, 75, done.stderr)
+            self.assertEqual(done.stdout, b"")
+            done = e2e.run("chat", url, "--chunk-tokens", 64, stdin=b"")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--chunk-tokens", done.stderr.decode())
+        done = e2e.run("chat", self.model, "--api-key-file", "keys", stdin=b"")
+        self.assertEqual(done.returncode, 2)
+        base = e2e.dummy(self.folder, "base", "--format", "hf")
+        (base / "tokenizer_config.json").unlink()
+        done = e2e.run("chat", base, stdin=b"")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no chat template", done.stderr.decode())
+
+    def test_chat_says_which_flag_holds_the_key(self):
+        keys = self.path("server-keys", "sk-0123456789abcdef\n")
+        keys.chmod(0o600)
+        with e2e.Server(self.model, "--api-key-file", keys) as server:
+            done = e2e.run("chat", server.url, stdin=b"Hi\n")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("--api-key-file", done.stderr.decode())
+            done = e2e.run("chat", server.url, "--api-key-file", keys, "--max-tokens", 2,
+                           stdin=b"Hi\n")
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_chat_names_what_helps_against_a_full_context(self):
+        long = "word " * 3000 + "\n"
+        done = e2e.run("chat", self.model, "--max-context", 128, stdin=long.encode())
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/reset", done.stderr.decode())
+        self.assertEqual(done.stdout, b"")
+
+    def test_a_root_path_is_checked_and_shown(self):
+        done = e2e.run("serve", self.model, "--root-path", "llm")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--root-path", done.stderr.decode())
+
+    def test_check_logits_can_give_a_verdict(self):
+        ids = self.path("ids.json", "[1, 2, 3, 4]")
+        logits = self.folder / "logits.bin"
+        done = e2e.run("check", "logits", self.model, "--ids", ids, "--dump", logits)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = e2e.run("check", "logits", self.model, "--ids", ids, "--reference", logits,
+                       "--max-kl", "0.001", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIsNone(json.loads(done.stdout)["worst_position"])
+        logits.write_bytes(bytes(len(logits.read_bytes())))
+        done = e2e.run("check", "logits", self.model, "--ids", ids, "--reference", logits,
+                       "--max-kl", "0.00001")
+        self.assertEqual(done.returncode, 3)
 
     def test_doctor_says_what_the_machine_and_a_model_need(self):
         report = json.loads(e2e.run("doctor", "--json").stdout)
@@ -223,8 +325,30 @@ class Commands(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertEqual(len(done.stderr.decode().splitlines()), 3, done.stderr)
 
+    def test_a_bad_switch_is_a_usage_error_and_own_flags_have_no_variable(self):
+        for command in (["tokenize", self.model, "--add-special=maybe"], ["doctor", "--json=maybe"],
+                        ["serve", self.model, "--prefix-cache=maybe"]):
+            done = e2e.run(*command)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(': "maybe" is not true or false\n', done.stderr.decode())
+        env = {**os.environ, "PLUMB_JSON": "maybe", "PLUMB_OP": "linear=ref", "PLUMB_PORT": "abc"}
+        self.assertEqual(e2e.run("model", "list", env=env).returncode, 0)
+        done = e2e.run("serve", self.model, env=env)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('PLUMB_PORT: "abc" is not an integer', done.stderr.decode())
+        self.assertNotIn("--port", done.stderr.decode())
+
+    def test_an_unknown_command_is_named(self):
+        for line in (["nosuch"], ["version"], ["model", "nosuch"]):
+            done = e2e.run(*line)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"unknown command '{line[-1]}'", done.stderr.decode())
+
     def test_help_and_version_end_with_0_and_show_defaults(self):
         self.assertRegex(e2e.run("--version").stdout.decode(), r"^plumb \d+\.\d+\.\d+ ")
+        self.assertEqual(e2e.run("-V").stdout, e2e.run("--version").stdout)
+        self.assertIn("--[no-]prefix-cache=on", e2e.run("serve", "--help").stdout.decode())
+        self.assertIn("Exit codes", e2e.run("--help").stdout.decode())
         for command in ([], ["serve"], ["model", "dummy"], ["doctor"]):
             done = e2e.run(*command, "--help")
             self.assertEqual(done.returncode, 0)
@@ -252,6 +376,10 @@ class Commands(unittest.TestCase):
         self.assertIn("--port", complete("plumb", "serve", "m.gguf", "--p"))
         self.assertEqual(complete("plumb", "serve", "--kv-dtype", "f"), ["f16", "f32"])
         self.assertEqual(complete("plumb", "model", "fetch", "smol"), ["smollm2-135m-instruct"])
+        self.assertEqual(complete("plumb", "template", "smol"), ["smollm2-135m-instruct"])
+        self.assertEqual(complete("plumb", "serve", "--backend", ""), ["cpu", "ref"])
+        self.assertIn("rms_norm", complete("plumb", "check", "op", "--op", "rms"))
+        self.assertEqual(complete("plumb", "serve", "--no-pre"), ["--no-prefix-cache"])
         for shell in ("zsh", "fish"):
             self.assertIn(b"plumb", e2e.run("completion", shell).stdout)
         self.assertEqual(e2e.run("completion", "tcsh").returncode, 2)
@@ -260,7 +388,12 @@ class Commands(unittest.TestCase):
         done = e2e.run("check", "op", "--op", "rms_norm", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         json.loads(done.stdout)
-        self.assertEqual(e2e.run("check", "op", "--op", "no_such_op").returncode, 1)
+        done = e2e.run("check", "op", "--op", "no_such_op")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("rms_norm", done.stderr.decode())
+        done = e2e.run("check", "op", "--op", "rms_norm", "--case", "no_such_case")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("those of rms_norm are ", done.stderr.decode())
 
 
 if __name__ == "__main__":

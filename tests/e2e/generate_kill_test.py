@@ -42,9 +42,10 @@ class Generate(unittest.TestCase):
         return [e2e.BINARY, "generate", str(self.model), "--input", str(self.input), "--output",
                 str(output), "--in-flight", "8", "--max-num-seqs", "8"]
 
-    def finish(self, output):
+    def finish(self, output, code=1):
+        """Runs to the end: code 1, because some lines of the input are answered with an error."""
         done = subprocess.run(self.command(output), capture_output=True, timeout=120, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        self.assertEqual(done.returncode, code, done.stderr.decode())
         return done.stderr.decode()
 
     @staticmethod
@@ -73,8 +74,8 @@ class Generate(unittest.TestCase):
                 killer.start()
                 _, errors = process.communicate()
                 killer.cancel()
-                ended = process.returncode == 0
-                self.assertIn(process.returncode, (0, -signal.SIGKILL), errors.decode())
+                ended = process.returncode == 1
+                self.assertIn(process.returncode, (1, -signal.SIGKILL), errors.decode())
                 records = self.records(output)
                 ids = [r["id"] for r in records]
                 self.assertEqual(len(ids), len(set(ids)), "an id is repeated")
@@ -106,7 +107,7 @@ class Generate(unittest.TestCase):
         e2e.wait_until(lambda: output.exists() and output.stat().st_size > 0, 60, "a record")
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
-        self.assertIn(process.returncode, (130, 0), errors.decode())
+        self.assertIn(process.returncode, (130, 1), errors.decode())
         if process.returncode == 130:
             self.assertIn("run the same command again to continue", errors.decode())
         self.finish(output)
@@ -126,6 +127,40 @@ class Generate(unittest.TestCase):
         done = subprocess.run(self.command(foreign), capture_output=True, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(foreign.read_text(), "mine\n")
+
+    def test_a_run_that_cannot_begin_claims_no_output(self):
+        output = self.folder / "none.jsonl"
+        run_file = self.folder / "none.jsonl.run"
+        for content in ('{"id":"a","prompt":"x"}\n{"id":"a","prompt":"y"}\n', "\n"):
+            self.input.write_text(content)
+            self.assertIn("in.jsonl", self.finish(output))
+            self.assertFalse(output.exists() or run_file.exists())
+        self.input.write_text('{"id":"a","prompt":"x","max_tokens":2}\n')
+        self.assertIn("/nosuch/x.out:", self.finish("/nosuch/x.out"))
+        self.finish(output, 0)
+
+    def test_another_model_does_not_continue_a_run(self):
+        output = self.folder / "out.jsonl"
+        self.finish(output)
+        size = output.stat().st_size
+        self.model = e2e.dummy(self.folder, "other.gguf", "--seed", "2")
+        done = subprocess.run(self.command(output), capture_output=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("another model", done.stderr.decode())
+        self.assertEqual(output.stat().st_size, size)
+
+    def test_errors_are_counted_over_the_file_and_another_model_is_one(self):
+        self.input.write_text('{"id":"a","prompt":"x","max_tokens":2,"model":"tiny","foo":1}\n'
+                              '{"id":"b","prompt":"x","max_tokens":2,"model":"gpt-4"}\n')
+        output = self.folder / "out.jsonl"
+        first = self.finish(output)
+        self.assertIn("2 of 2 records", first)
+        self.assertIn("1 of them errors", first)
+        self.assertIn("the unknown field 'foo' is ignored in 1 lines", first)
+        self.assertIn("1 of them errors", self.finish(output))
+        records = {r["id"]: r for r in self.records(output)}
+        self.assertIsNone(records["a"]["error"])
+        self.assertEqual(records["b"]["error"]["code"], "model_not_found")
 
     def test_the_batch_format_answers_in_its_own_form(self):
         body = {"model": "tiny", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4}

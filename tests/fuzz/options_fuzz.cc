@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FuzzOptions options;
   const std::vector<plumb::BoundOption> bound = plumb::bind_options(options);
   for (const plumb::BoundOption& option : bound) {
-    static_cast<void>(plumb::set_from_text(option, text));
+    static_cast<void>(plumb::set_from_text(option, text, "--" + option.flag));
   }
   const plumb::Result<plumb::Json> json = plumb::parse_json(text);
   if (json.ok() && json.value().is_object()) {
