@@ -120,5 +120,22 @@ TEST(EbnfParser, a_rule_that_only_recurs_matches_nothing) {
             Status(Code::kInvalidArgument, "grammar: no text matches it"));
 }
 
+TEST(EbnfParser, rules_may_double_a_count_beyond_all_bounds) {
+  std::string text = "r0 ::= \"a\"{2}\n";
+  for (int i = 1; i <= 64; ++i) {
+    const std::string before = " r" + std::to_string(i - 1);
+    text += "r" + std::to_string(i) + " ::=" + before + before + "\n";
+  }
+  const GrammarSpec spec{.kind = GrammarKind::kEbnf, .text = text + "root ::= \"a\" | r64"};
+  CompileBudget budget({.max_states = 1'000}, {});
+  const auto vocab =
+      std::make_shared<const GrammarVocab>(std::vector<std::string>{"a"}, std::vector<TokenId>{});
+  auto grammar = compile_grammar(spec, vocab, {}, &budget);
+  ASSERT_TRUE(grammar.ok()) << grammar.status().message();
+  GrammarMatcher matcher(std::move(grammar).value());
+  EXPECT_TRUE(matcher.accept_bytes("a"));
+  EXPECT_TRUE(matcher.is_complete());
+}
+
 }  // namespace
 }  // namespace plumb

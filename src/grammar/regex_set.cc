@@ -26,6 +26,11 @@ std::uint64_t hash_of(const Node& node, std::span<const RegexId> children) {
   return hash;
 }
 
+// Grammars can double a count as often as they have rules. kUnbounded adds nothing.
+bool sum_fits(std::int64_t a, std::int64_t b) {
+  return b <= 0 || a <= INT64_MAX - b;
+}
+
 }  // namespace
 
 RegexSet::RegexSet() : table_(1024, 0) {
@@ -131,7 +136,7 @@ RegexId RegexSet::concat2(RegexId left, RegexId right) {
   return right;
 }
 
-// x{a,b} x{c,d} = x{a+c,b+d}, which keeps counters from multiplying.
+// x{a,b} x{c,d} = x{a+c,b+d}, which keeps counters from multiplying, as long as the sums fit.
 RegexId RegexSet::concat_once(RegexId left, RegexId right) {
   if (left == empty_) {
     return right;
@@ -143,7 +148,7 @@ RegexId RegexSet::concat_once(RegexId left, RegexId right) {
   if (kind(left) == Kind::kRepeat || kind(next.head) == Kind::kRepeat) {
     const Counted a = counted(left);
     const Counted b = counted(next.head);
-    if (a.base == b.base) {
+    if (a.base == b.base && sum_fits(a.min, b.min) && sum_fits(a.max, b.max)) {
       return concat_once(repeat(a.base, a.min + b.min, add_max(a.max, b.max)), next.tail);
     }
   }
@@ -230,7 +235,7 @@ void RegexSet::merge_counted(std::vector<RegexId>* heads) {
   for (std::size_t i = 0; i < counts.size();) {
     Counted all = counts[i++];
     while (i < counts.size() && counts[i].base == all.base &&
-           (all.max == kUnbounded || counts[i].min <= all.max + 1)) {
+           (all.max == kUnbounded || counts[i].min - 1 <= all.max)) {
       const bool no_end = all.max == kUnbounded || counts[i].max == kUnbounded;
       all.max = no_end ? kUnbounded : std::max(all.max, counts[i].max);
       ++i;

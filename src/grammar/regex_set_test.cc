@@ -217,5 +217,16 @@ TEST(RegexSet, derivatives_agree_with_the_set_operations_on_all_short_strings) {
   }
 }
 
+TEST(RegexSet, counts_whose_sum_does_not_fit_stay_apart) {
+  constexpr std::int64_t kHalf = std::int64_t{1} << 62;
+  RegexSet set;
+  const RegexId x = set.literal("x");
+  const RegexId at_least = set.repeat(x, kHalf, kUnbounded);
+  const RegexId at_most = set.repeat(x, 0, kHalf);
+  EXPECT_FALSE(matches(&set, set.concat(std::array{at_least, at_least}), "xx"));
+  EXPECT_TRUE(matches(&set, set.concat(std::array{at_most, at_most}), "xx"));
+  EXPECT_TRUE(matches(&set, set.any_of(std::array{at_most, set.repeat(x, 0, INT64_MAX)}), "xx"));
+}
+
 }  // namespace
 }  // namespace plumb

@@ -171,7 +171,7 @@ TEST_F(DiskTierTest, a_flipped_bit_is_a_miss_and_one_line) {
       sum += get(*tier, {name});
       sum += get(*tier, {name});
     }
-    EXPECT_EQ(sum, bit < 56 * 8 ? 0 : 4) << "bit " << bit;
+    EXPECT_EQ(sum, bit / 8 < 56 ? 0 : 4) << "bit " << bit;
     EXPECT_EQ(lines_.size(), 1U) << "bit " << bit;
   }
 }

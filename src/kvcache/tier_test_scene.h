@@ -21,7 +21,7 @@ inline BlockHash test_hash(int name) {
 inline std::vector<std::byte> test_payload(int name) {
   std::vector<std::byte> bytes;
   for (std::int64_t i = 0; i < kTestBlockBytes; ++i) {
-    bytes.push_back(static_cast<std::byte>(name * 31 + i * 7 + name / 8));
+    bytes.push_back(static_cast<std::byte>(std::int64_t{name} * 31 + i * 7 + name / 8));
   }
   return bytes;
 }

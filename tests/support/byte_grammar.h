@@ -32,6 +32,7 @@ class ByteGrammar {
 
   static Result<ByteGrammar> from_cfg(Cfg cfg, CompileBudget* budget) {
     std::vector<std::string> bytes;
+    bytes.reserve(257);
     for (int byte = 0; byte < 256; ++byte) {
       bytes.emplace_back(1, static_cast<char>(byte));
     }
@@ -121,7 +122,7 @@ inline std::vector<std::string> joined_spellings(const std::vector<std::string>&
   for (const std::string& head : heads) {
     for (const std::string& tail : tails) {
       if (out.size() < limit) {
-        out.push_back(head + std::string(between) + tail);
+        out.emplace_back(head).append(between).append(tail);
       }
     }
   }
