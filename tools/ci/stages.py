@@ -6,6 +6,7 @@ Prints what failed, how long each stage took, and `N passed, M failed` as the la
 whose tests were all skipped counts as a failure: a green run must have tested something.
 """
 
+import concurrent.futures
 import glob
 import json
 import os
@@ -165,22 +166,27 @@ def clang_build(results):
     build(results, "clang")
 
 
+def fuzz(program):
+    """Runs one fuzzer from its seeds; (its stem, whether it found nothing)."""
+    stem = re.sub("_fuzz$", "", os.path.basename(program))
+    found = os.path.join(ROOT, "build/clang/fuzz_corpus", stem)
+    os.makedirs(found, exist_ok=True)
+    corpora = [found]
+    seeds = os.path.join(ROOT, "tests/fuzz/corpus", stem)
+    if os.path.isdir(seeds):
+        corpora.append(seeds)
+    return stem, quiet([program, f"-max_total_time={FUZZ_SECONDS}", "-timeout=10", "-rss_limit_mb=2048",
+                        f"-artifact_prefix=build/clang/{stem}-", *corpora],
+                       timeout=FUZZ_SECONDS * 10, errors="replace")
+
+
 def fuzzers(results):
     if not build(results, "clang", "fuzzers"):
         return
-    for program in sorted(glob.glob(os.path.join(ROOT, "build/clang/tests/fuzz/*_fuzz"))):
-        name = os.path.basename(program)
-        stem = re.sub("_fuzz$", "", name)
-        found = os.path.join(ROOT, "build/clang/fuzz_corpus", stem)
-        os.makedirs(found, exist_ok=True)
-        corpora = [found]
-        seeds = os.path.join(ROOT, "tests/fuzz/corpus", stem)
-        if os.path.isdir(seeds):
-            corpora.append(seeds)
-        results.add(f"fuzz {stem}", quiet(
-            [program, f"-max_total_time={FUZZ_SECONDS}", "-timeout=10", "-rss_limit_mb=2048",
-             f"-artifact_prefix=build/clang/{stem}-", *corpora],
-            timeout=FUZZ_SECONDS * 10, errors="replace"))
+    programs = sorted(glob.glob(os.path.join(ROOT, "build/clang/tests/fuzz/*_fuzz")))
+    with concurrent.futures.ThreadPoolExecutor(int(JOBS)) as pool:  # each is one thread
+        for stem, ok in pool.map(fuzz, programs):
+            results.add(f"fuzz {stem}", ok)
 
 
 def static_checks(results):
