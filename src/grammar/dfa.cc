@@ -44,10 +44,10 @@ class Dfa::Builder {
       std::array<int, kNumBytes> moved{};  // by old class: the class of its members in the set
       moved.fill(-1);
       std::array<int, kNumBytes> num_outside{};
-      for (int b = 0; b < kNumBytes; ++b) {
+      for (std::size_t b = 0; b < kNumBytes; ++b) {
         num_outside[dfa_.byte_class_[b]] += leaf.contains(static_cast<std::uint8_t>(b)) ? 0 : 1;
       }
-      for (int b = 0; b < kNumBytes; ++b) {
+      for (std::size_t b = 0; b < kNumBytes; ++b) {
         std::uint8_t& cls = dfa_.byte_class_[b];
         if (!leaf.contains(static_cast<std::uint8_t>(b)) || num_outside[cls] == 0) {
           continue;
@@ -60,7 +60,7 @@ class Dfa::Builder {
       }
     }
     representatives_.assign(static_cast<std::size_t>(dfa_.num_classes_), 0);
-    for (int b = 0; b < kNumBytes; ++b) {
+    for (std::size_t b = 0; b < kNumBytes; ++b) {
       representatives_[dfa_.byte_class_[b]] = static_cast<std::uint8_t>(b);
     }
   }
@@ -207,9 +207,9 @@ class Dfa::Builder {
   void find_only_bytes() {
     std::vector<int> class_size(num_edges(), 0);
     std::vector<int> member(num_edges(), 0);
-    for (int b = 0; b < kNumBytes; ++b) {
+    for (std::size_t b = 0; b < kNumBytes; ++b) {
       ++class_size[dfa_.byte_class_[b]];
-      member[dfa_.byte_class_[b]] = b;
+      member[dfa_.byte_class_[b]] = static_cast<int>(b);
     }
     for (std::int32_t s = 0; s < dfa_.num_states(); ++s) {
       int num = 0;

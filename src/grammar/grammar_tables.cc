@@ -171,7 +171,7 @@ class TableBuilder {
     int num = 1;
     for (const Dfa& dfa : tables_.terminals) {
       std::map<std::pair<int, int>, int> renamed;
-      for (int b = 0; b < 256; ++b) {
+      for (std::size_t b = 0; b < classes.size(); ++b) {
         const std::pair key{classes[b], dfa.byte_class(static_cast<std::uint8_t>(b))};
         classes[b] = renamed.try_emplace(key, static_cast<int>(renamed.size())).first->second;
       }
@@ -180,7 +180,7 @@ class TableBuilder {
         break;
       }
     }
-    for (int b = 0; b < 256; ++b) {
+    for (std::size_t b = 0; b < classes.size(); ++b) {
       tables_.byte_class[b] = static_cast<std::uint8_t>(classes[b]);
     }
     tables_.num_classes = num;
