@@ -7,9 +7,6 @@
 namespace plumb {
 namespace {
 
-// Of the queue, how many sequences the tiers look at: those that a plan may choose from.
-constexpr std::int64_t kWindow = 32;
-
 // As the window of the planner weighs a sequence of which nothing is cached.
 std::int64_t cost_of(const Sequence& seq) {
   return seq.num_tokens() + seq.max_output;
@@ -60,7 +57,7 @@ Status EngineCore::advance_tiers() {
   }
   num_held_ = 0;
   bool may_load = std::ssize(queues_.running()) < planner_.limits().max_num_seqs;
-  queues_.first_waiting(kWindow, cost_of, &tier_window_);
+  queues_.first_waiting(kPlanWindow, cost_of, &tier_window_);
   for (Sequence* seq : tier_window_) {
     tiers_->prefetch(*seq);
     if (tiers_->holds(*seq)) {

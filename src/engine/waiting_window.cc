@@ -9,8 +9,6 @@
 namespace plumb {
 namespace {
 
-// Of the queue, how many sequences a plan may choose from.
-constexpr std::int64_t kWindow = 32;
 // Of a queue that is to be ordered, how many sequences are looked up in the prefix cache at a time.
 constexpr std::int64_t kPeeks = 32;
 
@@ -76,7 +74,7 @@ void WaitingWindow::choose(std::span<const SeqSnapshot> running, std::int64_t to
                            (wanted.only_whole && queues_.num_waiting() > wanted.window) ||
                            (wanted.needs_cache && !cache_.has_prefix_cache());
   const auto cost = [this](const Sequence& seq) { return cost_of(seq); };
-  queues_.first_waiting(keeps_order ? kWindow : wanted.window, cost, &chosen_);
+  queues_.first_waiting(keeps_order ? kPlanWindow : wanted.window, cost, &chosen_);
   if (keeps_order) {
     return;
   }
@@ -84,7 +82,7 @@ void WaitingWindow::choose(std::span<const SeqSnapshot> running, std::int64_t to
   // The lanes take their turns again, each in the new order.
   std::map<TenantId, std::size_t> next;
   chosen_.clear();
-  queues_.serve(kWindow, [&](TenantId lane) -> std::optional<std::int64_t> {
+  queues_.serve(kPlanWindow, [&](TenantId lane) -> std::optional<std::int64_t> {
     std::size_t& at = next[lane];
     while (at < ordered_.size() && ordered_[at]->lane != lane) {
       ++at;

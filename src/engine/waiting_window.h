@@ -15,6 +15,9 @@ namespace plumb {
 /// What does not depend on the cache.
 SeqSnapshot snapshot_of(const Sequence& seq);
 
+/// Of the queue, how many sequences a plan may choose from.
+inline constexpr std::int64_t kPlanWindow = 32;
+
 /// The first of the queue as a plan sees them: in the policy's order, the lanes in turns, with what
 /// the prefix cache holds of each.
 /// Thread  engine.

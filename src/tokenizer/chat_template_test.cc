@@ -56,6 +56,14 @@ TEST(ChatTemplate, drops_null_members_of_messages) {
   EXPECT_EQ(text("{{ messages[0].content is defined }}", input), "False");
 }
 
+TEST(ChatTemplate, gives_an_empty_content_only_where_the_template_fails_without_one) {
+  const ChatInput input{.messages = {message("user", "Hi"), message("assistant", nullptr)}};
+  const std::string_view joining =
+      "{% for m in messages %}{{ m.role + ':' + m.content }} {% endfor %}";
+  EXPECT_EQ(text(joining, input), "user:Hi assistant: ");
+  EXPECT_EQ(text("{{ messages[1].content is defined }}", input), "False");
+}
+
 TEST(ChatTemplate, finds_reasoning_under_any_of_its_names) {
   const std::string_view source = "{{ messages[0].reasoning_content }}/{{ messages[0].thinking }}";
   const auto with = [&](JsonObject object) {

@@ -346,6 +346,16 @@ TEST_F(ServedKeys, refusals_are_alike_and_too_many_are_limited) {
   EXPECT_EQ(status_with("/health", {}), 200);
 }
 
+TEST_F(ServedKeys, a_body_without_a_key_is_refused_before_it_comes) {
+  RawClient client(scene_->server().port());
+  ASSERT_TRUE(
+      client.send("POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+                  "content-length: 1000\r\n\r\n{"));
+  const std::string answer = client.read_all();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 401 ")) << answer;
+  EXPECT_NE(answer.find("x-request-id: "), std::string::npos);
+}
+
 TEST_F(ServedKeys, no_page_shows_a_key) {
   for (const char* path : {"/server_info", "/metrics", "/v1/models"}) {
     const HttpResponse response =
