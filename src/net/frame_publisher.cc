@@ -83,6 +83,8 @@ class FramePublisher::Subscriber final : public std::enable_shared_from_this<Sub
     stream_->close();
   }
 
+  bool is_admitted() const { return is_admitted_; }
+
   /// Sends what there is, unless it still sends. Ends a connection without a hello in time.
   void pump() {
     if (!is_admitted_) {
@@ -202,10 +204,18 @@ FramePublisher::~FramePublisher() {
   }
 }
 
+// Whoever has shown no key yet gives way to a newcomer, the oldest first, so that the silent cannot
+// keep the others out.
 void FramePublisher::on_accept(std::unique_ptr<ByteStream> stream) {
   if (std::ssize(subscribers_) >= options_.max_subscribers) {
-    stream->close();
-    return;
+    const auto silent =
+        std::find_if(subscribers_.begin(), subscribers_.end(),
+                     [](const auto& subscriber) { return !subscriber->is_admitted(); });
+    if (silent == subscribers_.end()) {
+      stream->close();
+      return;
+    }
+    forget(silent->get());
   }
   subscribers_.push_back(std::make_shared<Subscriber>(*this, std::move(stream)));
   subscribers_.back()->start();

@@ -59,7 +59,7 @@ void append_frame(std::string_view topic, const Frame& frame, std::string* out);
 struct FramePublisherOptions {
   ListenOptions listen;
   std::string topic;
-  std::int64_t max_subscribers = 16;  ///< above: closed at once
+  std::int64_t max_subscribers = 16;  ///< above: one without a key goes, else the newcomer
   std::chrono::nanoseconds poll_interval = std::chrono::milliseconds(20);  ///< between looks
   std::chrono::nanoseconds hello_timeout = std::chrono::seconds(10);
   std::int64_t page_bytes = 256 << 10;  ///< asked of the source at a time

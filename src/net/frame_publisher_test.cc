@@ -197,6 +197,23 @@ TEST(FramePublisher, more_subscribers_than_allowed_are_closed_at_once) {
   EXPECT_TRUE(first.has_ended);
 }
 
+TEST(FramePublisher, whoever_shows_no_key_gives_way_to_the_next) {
+  Scene scene({.max_subscribers = 2});
+  Reader admitted(scene.net, scene.publisher->port(), encode_frame_hello({0, "secret"}));
+  scene.net.run_for(1s);
+  Reader silent(scene.net, scene.publisher->port(), "");
+  scene.net.run_for(1s);
+  Reader next(scene.net, scene.publisher->port(), encode_frame_hello({0, "secret"}));
+  scene.net.run_for(1s);
+  EXPECT_FALSE(admitted.has_ended);
+  EXPECT_TRUE(silent.has_ended);
+  EXPECT_FALSE(next.has_ended);
+  Reader late(scene.net, scene.publisher->port(), encode_frame_hello({0, "secret"}));
+  scene.net.run_for(1s);
+  EXPECT_TRUE(late.has_ended);
+  EXPECT_EQ(scene.publisher->num_subscribers(), 2);
+}
+
 TEST(FrameHello, is_read_only_whole) {
   const std::string hello = encode_frame_hello({7, "key"});
   EXPECT_EQ(hello, std::string("\0\0\0\0\0\0\0\7\0\3key", 13));

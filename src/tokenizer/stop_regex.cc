@@ -7,20 +7,28 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "base/processor_time.h"
 #include "base/text.h"
 
 namespace plumb {
 namespace {
 
-// A search looks at 4 KiB of text at most; what backtracks more often than this does so without
-// end.
-constexpr std::uint32_t kMatchLimit = 100'000;
+// Steps from one place of the text, of which there are 4 KiB at most; what backtracks more often
+// does so without end.
+constexpr std::uint32_t kMatchLimit = 20'000;
+constexpr int kEveryPlace = 1;  // number of the callout before each place
 constexpr std::uint32_t kHeapLimitKib = 1024;
 constexpr std::uint32_t kMaxNesting = 64;
 constexpr std::uint32_t kMaxLookbehind = 64;
 
 Status invalid(const std::string& what) {
   return {Code::kInvalidArgument, "stop_regex " + what};
+}
+
+int stop_when_late(pcre2_callout_block* /*block*/, void* deadline) {
+  const bool is_late =
+      thread_processor_time() > *static_cast<const std::chrono::nanoseconds*>(deadline);
+  return is_late ? PCRE2_ERROR_CALLOUT : 0;
 }
 
 // Null with *error set.
@@ -72,7 +80,7 @@ Result<std::shared_ptr<const StopRegex>> StopRegex::compile(
                    std::to_string(kMaxPatterns));
   }
   // The mark says which alternative it was; groups are numbered anew in each.
-  std::string joined = "(?|";
+  std::string joined = "(?C" + std::to_string(kEveryPlace) + ")(?|";
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     PLUMB_RETURN_IF_ERROR(check_pattern(patterns[i]));
     joined += (i > 0 ? "|(*MARK:" : "(*MARK:") + std::to_string(i) + ")(?:" + patterns[i] + ")";
@@ -115,8 +123,12 @@ Result<StopRegexSearch::Found> StopRegexSearch::find(std::string_view subject, s
                                                      bool is_end) {
   const std::uint32_t options =
       PCRE2_NOTEMPTY | PCRE2_NO_UTF_CHECK | (is_end ? 0U : PCRE2_PARTIAL_HARD);
+  const std::chrono::nanoseconds begin = thread_processor_time();
+  std::chrono::nanoseconds deadline = begin + StopRegex::kMaxTime - spent_;
+  pcre2_set_callout(context_, stop_when_late, &deadline);
   const int rc = pcre2_match(regex_.code_, reinterpret_cast<PCRE2_SPTR>(subject.data()),
                              subject.size(), from, options, match_, context_);
+  spent_ += thread_processor_time() - begin;
   if (rc == PCRE2_ERROR_NOMATCH) {
     return Found{};
   }
@@ -125,8 +137,11 @@ Result<StopRegexSearch::Found> StopRegexSearch::find(std::string_view subject, s
     return Found{Found::Kind::kPartial, place[0], place[1], 0};
   }
   if (rc < 0) {
-    return invalid("takes more than " + std::to_string(kMatchLimit) +
-                   " steps on the generated text; use a pattern that backtracks less");
+    const std::string limit = rc == PCRE2_ERROR_CALLOUT
+                                  ? std::to_string(StopRegex::kMaxTime.count()) + " ms in all"
+                                  : std::to_string(kMatchLimit) + " steps at one place";
+    return invalid("takes more than " + limit +
+                   " on the generated text; use a pattern that backtracks less");
   }
   Found found{Found::Kind::kMatch, place[0], place[1], 0};
   if (PCRE2_SPTR mark = pcre2_get_mark(match_); mark != nullptr) {

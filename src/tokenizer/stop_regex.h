@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,8 @@ class StopRegex {
   static constexpr std::size_t kMaxPatterns = 16;
   /// A match of more bytes is not found: text that could only be part of a longer one is released.
   static constexpr std::size_t kMaxMatchBytes = 4096;
+  /// Processor time of all searches in one text: they run where other texts wait.
+  static constexpr std::chrono::milliseconds kMaxTime{50};
 
   /// Errors  kInvalidArgument: too many, too long, not a pattern (with its place); kUnsupported:
   ///         verbs and what else is left out.
@@ -74,13 +77,15 @@ class StopRegexSearch {
   /// text could make or change one.
   ///
   /// Requires  subject valid UTF-8, `from` a character boundary in it.
-  /// Errors    kInvalidArgument: the search takes more steps than any sensible pattern does.
+  /// Errors    kInvalidArgument: the search takes more steps from one place, or the searches of
+  ///           this text more time together, than sensible patterns do.
   Result<Found> find(std::string_view subject, std::size_t from, bool is_end);
 
  private:
   const StopRegex& regex_;
   pcre2_real_match_data_8* match_ = nullptr;
   pcre2_real_match_context_8* context_ = nullptr;
+  std::chrono::nanoseconds spent_{};  ///< processor time so far
 };
 
 }  // namespace plumb
