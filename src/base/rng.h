@@ -27,6 +27,14 @@ constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> count
   return counter;
 }
 
+/// Spreads a number over all 64 bits, one to one: neighbours come out unlike each other.
+/// Source    the finaliser of splitmix64 (Steele, Lea and Flood 2014).
+constexpr std::uint64_t mix64(std::uint64_t x) {
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31U);
+}
+
 /// The word as a double in [0, 1), a multiple of 2^-32.
 constexpr double to_uniform(std::uint32_t word) {
   return static_cast<double>(word) * 0x1p-32;

@@ -19,6 +19,15 @@ TEST(Philox, matches_the_known_answers_of_its_authors) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
+// The counter of splitmix64 from seed 0, whose first outputs are published.
+TEST(Mix64, is_the_finaliser_of_splitmix64) {
+  constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15U;
+  EXPECT_EQ(mix64(kStep), 0xe220a8397b1dcdafU);
+  EXPECT_EQ(mix64(2 * kStep), 0x6e789e6aa1b965f4U);
+  EXPECT_EQ(mix64(3 * kStep), 0x06c45d188009454fU);
+  EXPECT_EQ(mix64(0), 0U);
+}
+
 TEST(Rng, starts_with_the_block_of_counter_zero) {
   Rng rng(0);
   EXPECT_EQ(rng.next_u32(), 0x6627e8d5U);

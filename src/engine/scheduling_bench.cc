@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/rng.h"
 #include "engine/engine.h"
 #include "support/fake_clock.h"
 #include "support/scripted_model.h"
@@ -38,18 +39,12 @@ std::int64_t mean_output(TokenId kind) {
   return kind == kDocument ? 80 : kind == kImportant ? 40 : 60;
 }
 
-std::uint64_t hash_of(std::uint64_t x) {
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31U);
-}
-
 // Says pseudo-random tokens and ends after a length that depends on the context alone: the same
 // request gets the same answer however it is scheduled.
 void speak(std::span<const TokenId> context, std::span<float> logits) {
   std::uint64_t h = context.size();
   for (const TokenId token : context.last(std::min<std::size_t>(context.size(), 24))) {
-    h = hash_of(h * 31 + static_cast<std::uint64_t>(token));
+    h = mix64(h * 31 + static_cast<std::uint64_t>(token));
   }
   std::fill(logits.begin(), logits.end(), 0.0F);
   const bool ends = h % static_cast<std::uint64_t>(mean_output(context.front())) == 0;

@@ -6,18 +6,13 @@
 #include <map>
 #include <string_view>
 
+#include "base/rng.h"
+
 namespace plumb {
 namespace {
 
 // Of a queue that is to be ordered, how many sequences are looked up in the prefix cache at a time.
 constexpr std::int64_t kPeeks = 32;
-
-// Source: the finaliser of splitmix64 (Steele, Lea and Flood 2014).
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31U);
-}
 
 }  // namespace
 
@@ -132,7 +127,7 @@ void WaitingWindow::hash_prefix(Sequence& seq) const {
   }
   std::uint64_t hash = std::hash<std::string_view>()(seq.request.cache_namespace);
   for (std::int64_t i = 0; i < seq.prompt_len; ++i) {
-    hash = mixed(hash + static_cast<std::uint64_t>(seq.tokens[static_cast<std::size_t>(i)]) + 1);
+    hash = mix64(hash + static_cast<std::uint64_t>(seq.tokens[static_cast<std::size_t>(i)]) + 1);
     if ((i + 1) % cache_.block_size() == 0) {
       seq.prefix_hashes.push_back(hash);
     }

@@ -4,16 +4,9 @@
 #include <algorithm>
 #include <string>
 
+#include "base/rng.h"
+
 namespace plumb {
-namespace {
-
-std::uint64_t scramble(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
-
-}  // namespace
 
 RowStore::RowStore(const GrammarTables& tables, const MatcherLimits& limits)
     : tables_(tables), limits_(limits), collect_above_(limits.max_bytes / 4) {
@@ -94,8 +87,7 @@ void RowStore::add_item(std::uint32_t place, Return back) {
   std::vector<std::uint32_t>& slots = draft_.item_slots;
   const auto slot_of = [&](const Item& item) {
     const std::uint64_t row = static_cast<std::uint32_t>(item.back.row);
-    return static_cast<std::size_t>(
-        scramble((row << 32 | item.back.nonterminal) ^ scramble(item.place)));
+    return static_cast<std::size_t>(mix64((row << 32 | item.back.nonterminal) ^ mix64(item.place)));
   };
   const auto find_free = [&](const Item& item) {
     std::size_t slot = slot_of(item) & (slots.size() - 1);
@@ -295,7 +287,7 @@ std::uint64_t RowStore::hash_return(Return back, std::uint64_t seed) const {
     const Key& key = row_of(back.row).key;
     row = seed == 1 ? key.low : key.high;
   }
-  return scramble(row + scramble(back.nonterminal + seed));
+  return mix64(row + mix64(back.nonterminal + seed));
 }
 
 // A sum over scans and waits, for their order depends on the names of rows in this store.
@@ -306,13 +298,13 @@ RowStore::Key RowStore::hash_row() const {
     for (const Scan& scan : draft_.scans) {
       const std::uint64_t head =
           std::uint64_t{scan.place} << 32 | static_cast<std::uint32_t>(scan.state);
-      sum += scramble(scramble(head + seed) ^ hash_return(scan.back, seed));
+      sum += mix64(mix64(head + seed) ^ hash_return(scan.back, seed));
     }
     for (const Wait& wait : draft_.waits) {
       const std::uint64_t head = std::uint64_t{wait.place} << 32 | wait.nonterminal;
-      sum += scramble(scramble(head - seed) ^ hash_return(wait.back, seed));
+      sum += mix64(mix64(head - seed) ^ hash_return(wait.back, seed));
     }
-    (seed == 1 ? key.low : key.high) = scramble(sum);
+    (seed == 1 ? key.low : key.high) = mix64(sum);
   }
   return key;
 }

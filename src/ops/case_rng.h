@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/rng.h"
+
 namespace plumb {
 
 /// Repeatable values for op cases: the same seed gives the same inputs on every back end.
@@ -15,10 +17,7 @@ class CaseRng {
 
   std::uint64_t bits() {
     state_ += 0x9E3779B97F4A7C15ULL;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    return z ^ (z >> 31);
+    return mix64(state_);
   }
 
   /// In [low, high).

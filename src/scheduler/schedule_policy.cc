@@ -3,6 +3,8 @@
 
 #include <numeric>
 
+#include "base/rng.h"
+
 namespace plumb {
 namespace {
 
@@ -49,14 +51,11 @@ class LofPolicy final : public SchedulePolicy {
 };
 
 // A hash of the identity is as good as a draw and stays the same when the sequence comes back.
-// Source: the finaliser of splitmix64 (Steele, Lea and Flood 2014).
 class RandomPolicy final : public SchedulePolicy {
  public:
   QueueKey key(const SeqSnapshot& seq) const override {
-    std::uint64_t x = static_cast<std::uint64_t>(seq.id) + 0x9e3779b97f4a7c15U;
-    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-    return {static_cast<std::int64_t>((x ^ (x >> 31U)) >> 1U), 0, seq.id};
+    const std::uint64_t drawn = mix64(static_cast<std::uint64_t>(seq.id) + 0x9e3779b97f4a7c15U);
+    return {static_cast<std::int64_t>(drawn >> 1U), 0, seq.id};
   }
 };
 
