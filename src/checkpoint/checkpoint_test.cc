@@ -53,18 +53,43 @@ class CheckpointFiles : public testing::Test {
 };
 
 TEST_F(CheckpointFiles, the_identity_is_that_of_the_content) {
-  const auto identity = [this](const std::string& name) {
-    return checkpoint_identity(*Checkpoint::open(path(name)).value());
-  };
   write_gguf("m.gguf");
   write_gguf("copy.gguf");
-  const std::string first = identity("m.gguf");
-  EXPECT_EQ(first.size(), 64U);
-  EXPECT_EQ(identity("copy.gguf"), first);
-  std::string content = read_file(path("m.gguf")).value();
-  content[content.rfind('\x05')] = '\x04';  // one bit of a weight
-  write("m.gguf", content);
-  EXPECT_NE(identity("m.gguf"), first);
+  const std::string whole = read_file(path("m.gguf")).value();
+  for (const IdentityBytes which : {IdentityBytes::kSamples, IdentityBytes::kAll}) {
+    const auto identity = [&](const std::string& name) {
+      return checkpoint_identity(*Checkpoint::open(path(name)).value(), which);
+    };
+    write("m.gguf", whole);
+    const std::string first = identity("m.gguf");
+    EXPECT_EQ(first.size(), 64U);
+    EXPECT_EQ(identity("copy.gguf"), first);
+    std::string content = whole;
+    content[content.rfind('\x05')] = '\x04';  // one bit of a weight
+    write("m.gguf", content);
+    EXPECT_NE(identity("m.gguf"), first);
+  }
+}
+
+// A tensor of 20,000 bytes with one byte changed at a time.
+TEST_F(CheckpointFiles, samples_are_the_beginning_the_middle_and_the_end_of_a_tensor) {
+  constexpr std::size_t kNumBytes = 20'000;
+  const auto identity_with = [this](std::size_t changed, IdentityBytes which) {
+    Result<GgufWriter> writer =
+        GgufWriter::create(path("m.gguf"), {{"general.architecture", std::string("llama")}},
+                           {{"a", DType::kF32, {static_cast<std::int64_t>(kNumBytes / 4)}}});
+    std::vector<std::byte> bytes(kNumBytes);
+    bytes[changed] = std::byte{1};
+    EXPECT_TRUE(writer.value().append(bytes).ok());
+    EXPECT_TRUE(writer.value().finish().ok());
+    return checkpoint_identity(*Checkpoint::open(path("m.gguf")).value(), which);
+  };
+  const std::string unseen = identity_with(5'000, IdentityBytes::kSamples);
+  EXPECT_EQ(identity_with(15'000, IdentityBytes::kSamples), unseen);
+  for (const std::size_t place : {0, 4'095, 7'952, 12'047, 15'904, 19'999}) {
+    EXPECT_NE(identity_with(place, IdentityBytes::kSamples), unseen) << place;
+  }
+  EXPECT_NE(identity_with(5'000, IdentityBytes::kAll), identity_with(15'000, IdentityBytes::kAll));
 }
 
 TEST_F(CheckpointFiles, a_gguf_file_gives_packed_matrices_slowest_dimension_first) {

@@ -7,9 +7,15 @@
 
 namespace plumb {
 
-/// Names the content of a checkpoint: equal for copies, another name after any change of weights,
-/// header or config.json. 64 hexadecimal digits.
-/// Cost: reads the bytes of all tensors.
-std::string checkpoint_identity(const Checkpoint& checkpoint);
+/// How many bytes of a tensor its checkpoint's identity looks at.
+enum class IdentityBytes : unsigned char {
+  kSamples,  ///< 4 KiB each of the beginning, the middle and the end
+  kAll,
+};
+
+/// Names the content of a checkpoint: equal for copies, another name after any change of header,
+/// config.json or the bytes looked at. 64 hexadecimal digits.
+/// Cost: reads those bytes of all tensors.
+std::string checkpoint_identity(const Checkpoint& checkpoint, IdentityBytes which);
 
 }  // namespace plumb

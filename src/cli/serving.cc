@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/serving.h"
 
-#include <algorithm>
-#include <cstdio>
-#include <span>
 #include <utility>
 
-#include "base/digest.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "checkpoint/identity.h"
@@ -26,54 +22,23 @@ std::string base_name(std::string path) {
   return dot == std::string::npos ? path : path.substr(0, dot);
 }
 
-// What a cached block depends on besides its layout: the weights, and what computes with them.
-std::string cache_identity(const Checkpoint& checkpoint, const BackendSet& backends,
-                           const BackendOptions& options) {
+// What a block on the disk depends on besides its layout: all bytes of the weights, and what
+// computes with them.
+std::string disk_cache_identity(const Checkpoint& checkpoint, const BackendSet& backends,
+                                const BackendOptions& options) {
   const std::string arch = backends.main->arch();
   // Threads do not change results; instruction levels do.
-  return checkpoint_identity(checkpoint) + " " + version_number() + " " +
+  return checkpoint_identity(checkpoint, IdentityBytes::kAll) + " " + version_number() + " " +
          arch.substr(0, arch.find(',')) + " " + join(options.op, " ");
 }
 
-// A short mark of the weights' identity for system_fingerprint: names, types, places and the first
-// bytes of all tensors. A digest of all bytes would read all of the file.
-std::string checkpoint_mark(const Checkpoint& checkpoint) {
-  constexpr std::size_t kSample = 256;
-  Sha256 digest;
-  for (const TensorRecord& record : checkpoint.tensors()) {
-    digest.update(record.name + "\n" + record.type_name + dims_to_text(record.dims) +
-                  std::to_string(record.file_offset));
-    const Result<RawTensor> tensor = checkpoint.tensor(record);
-    if (tensor.ok()) {  // the others are not computed with
-      const std::span<const std::byte> bytes = tensor.value().bytes;
-      digest.update({reinterpret_cast<const char*>(bytes.data()), std::min(kSample, bytes.size())});
-    }
-  }
-  return to_hex(digest.finish()).substr(0, 8);
-}
-
-// What the keys and values of a prompt depend on: the weights, by samples of every tensor so that a
-// large file is not read, and how the cache keeps them.
-std::string weights_version(const Checkpoint& checkpoint, const KvLayout& layout) {
-  constexpr std::size_t kSampleBytes = 4096;
-  Sha256 digest;
-  for (const TensorRecord& record : checkpoint.tensors()) {
-    digest.update(record.name + "\n" + record.type_name + dims_to_text(record.dims) + "\n");
-    const Result<RawTensor> tensor = checkpoint.tensor(record);
-    if (!tensor.ok()) {
-      continue;  // of a type that nothing is computed with
-    }
-    const std::span<const std::byte> bytes = tensor.value().bytes;
-    const std::size_t size = std::min(kSampleBytes, bytes.size());
-    for (const std::size_t begin :
-         {std::size_t{0}, (bytes.size() - size) / 2, bytes.size() - size}) {
-      digest.update(bytes.subspan(begin, size));
-    }
-  }
+// What the keys and values of a prompt depend on: the weights, and how the cache keeps them.
+std::string weights_version(const std::string& weights, const KvLayout& layout) {
+  std::string version = weights;
   for (const KvGroup& group : layout.groups) {
-    digest.update(std::string(traits(group.dtype).name));
+    version += " " + std::string(traits(group.dtype).name);
   }
-  return to_hex(digest.finish());
+  return version;
 }
 
 }  // namespace
@@ -127,7 +92,8 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
   parts.clock = &clock;
   parts.end_tokens = text.tokenizer->end_of_generation();
   if (!options.engine.tiers.disk_folder.empty()) {
-    parts.model_id = cache_identity(*serving->checkpoint_, serving->backends_, options.backend);
+    parts.model_id =
+        disk_cache_identity(*serving->checkpoint_, serving->backends_, options.backend);
   }
   PLUMB_ASSIGN(serving->engine_, Engine::create(options.engine, std::move(parts)));
   const ModelFacts& facts = serving->engine_->model_facts();
@@ -136,8 +102,9 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
                        : find_in_catalogue(options.model) != nullptr ? options.model
                                                                      : base_name(path);
   served.model_path = path;
-  served.fingerprint = "plumb-" + version_number() + "-" + checkpoint_mark(*serving->checkpoint_);
-  served.weights_version = weights_version(*serving->checkpoint_, serving->model_->kv_layout());
+  const std::string weights = checkpoint_identity(*serving->checkpoint_, IdentityBytes::kSamples);
+  served.fingerprint = "plumb-" + version_number() + "-" + weights.substr(0, 8);
+  served.weights_version = weights_version(weights, serving->model_->kv_layout());
   served.created =
       std::chrono::duration_cast<std::chrono::seconds>(clock.wall_now().time_since_epoch()).count();
   served.context_len = serving->engine_->limits().max_context_len;
