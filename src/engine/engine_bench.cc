@@ -191,7 +191,7 @@ void bench_tree(bool with_events) {
   constexpr std::int64_t kBlock = 32;
   constexpr std::int64_t kPrompt = 32'768;
   BlockPool pool(40'000);
-  KvEventRecorder recorder;
+  KvEventRecorder recorder(kBlock);
   PrefixTree tree(kBlock, EvictStrategy::kLru, with_events ? &recorder : nullptr);
   std::mt19937 random(1);
   const auto blocks_of = [&](const Tokens& tokens, PrefixLock* lock) {

@@ -21,8 +21,10 @@ KvLayerCache layer_at(const KvGroup& group, const KvLayout& layout, std::int64_t
 KvCache::KvCache(std::int64_t block_size, const Options& options)
     : block_size_(block_size),
       prefix_cache_(options.prefix_cache),
+      records_events_(options.record_events),
       pool_(options.num_blocks),
-      tree_(block_size, options.evict_policy, options.record_events ? &recorder_ : nullptr) {}
+      recorder_(block_size),
+      tree_(block_size, options.evict_policy, events()) {}
 
 Result<std::unique_ptr<KvCache>> KvCache::create(const KvLayout& layout, const Options& options,
                                                  Allocator& allocator) {

@@ -69,6 +69,9 @@ class KvCache {
   /// What happened to cached blocks since the last call; nothing unless events are recorded.
   std::vector<KvEvent> take_events() { return recorder_.take(); }
 
+  /// For the tiers' events; null unless events are recorded.
+  KvEventRecorder* events() { return records_events_ ? &recorder_ : nullptr; }
+
   /// Evicts until that many blocks are free; returns how many were evicted.
   /// Requires they can be: the planner has counted them.
   std::int64_t make_free(std::int64_t num_blocks);
@@ -95,6 +98,7 @@ class KvCache {
 
   std::int64_t block_size_;
   bool prefix_cache_;
+  bool records_events_;
   std::vector<Buffer> buffers_;
   std::vector<KvLayerCache> layers_;
   BlockPool pool_;

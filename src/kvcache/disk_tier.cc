@@ -2,6 +2,7 @@
 #include "kvcache/disk_tier.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -13,6 +14,7 @@ constexpr std::string_view kSuffix = ".kvseg";
 constexpr std::int64_t kMaxFiles = 1 << 16;
 constexpr std::int64_t kMinBlocks = 4;
 constexpr std::int64_t kMaxNumber = std::int64_t{1} << 50;
+constexpr std::int64_t kMaxWriters = 64;  // open files; the owners beyond begin new segments
 
 // The number in "00000042.kvseg", or -1 for another file.
 std::int64_t number_of(std::string_view name) {
@@ -31,16 +33,15 @@ std::int64_t DiskTier::min_bytes(std::int64_t block_bytes) {
          (TierSegment::kHeaderBytes + TierSegment::record_bytes({.block_bytes = block_bytes}));
 }
 
-Result<std::unique_ptr<DiskTier>> DiskTier::open(const DiskTierOptions& options, FileStore& files) {
+Result<std::unique_ptr<DiskTier>> DiskTier::open(const DiskTierOptions& options, FileStore& files,
+                                                 std::optional<KvEventRecorder> events) {
   if (options.max_bytes < min_bytes(options.layout.block_bytes)) {
     return Status{Code::kInvalidArgument,
                   "the disk cache of " + std::to_string(options.max_bytes) +
                       " bytes is too small, this model needs at least " +
                       std::to_string(min_bytes(options.layout.block_bytes))};
   }
-  std::unique_ptr<DiskTier> tier(new DiskTier(options, files));
-  // Small enough that evicting one of them does not empty the tier.
-  tier->options_.segment_bytes = std::min(options.segment_bytes, options.max_bytes / kMinBlocks);
+  std::unique_ptr<DiskTier> tier(new DiskTier(options, files, std::move(events)));
   PLUMB_RETURN_IF_ERROR(files.make_folder(options.folder));
   Result<std::unique_ptr<FolderLock>> lock = files.lock(options.folder);
   if (lock.ok()) {
@@ -70,7 +71,7 @@ Status DiskTier::scan() {
   }
   // What lies there may be more than is allowed now.
   if (stats_.can_write) {
-    make_room(0);
+    make_room({}, 0);
   }
   return {};
 }
@@ -91,7 +92,9 @@ void DiskTier::scan_segment(std::int64_t number, std::int64_t num_bytes) {
     }
     return;
   }
+  segment.owner = opened.value().owner();
   segment.last_use = ++now_;
+  shares_.add(segment.owner, num_bytes);
   const std::int64_t num_records =
       std::min(opened.value().num_records(),
                options_.max_bytes / TierSegment::record_bytes(options_.layout));
@@ -100,8 +103,17 @@ void DiskTier::scan_segment(std::int64_t number, std::int64_t num_bytes) {
     if (!hash.ok()) {
       ++stats_.num_damaged;
       report_damage(number, hash.status());
-    } else if (places_.emplace(hash.value(), Place{number, record}).second) {
-      segment.hashes.push_back(hash.value());
+    } else {
+      add_block(number, record, hash.value());
+    }
+  }
+}
+
+void DiskTier::add_block(std::int64_t number, std::int64_t record, const BlockHash& hash) {
+  if (places_.emplace(hash, Place{number, record}).second) {
+    segments_[number].hashes.push_back(hash);
+    if (events_) {
+      events_->stored(hash, KvMedium::kDisk);
     }
   }
 }
@@ -125,8 +137,10 @@ std::int64_t DiskTier::get(std::span<const BlockHash> chain,
 
 // Null if the file is gone or has changed; then nothing of it is found any more.
 TierSegment* DiskTier::reader(std::int64_t number) {
-  if (writer_ && writer_number_ == number) {
-    return &*writer_;
+  for (auto& [owner, writer] : writers_) {
+    if (writer.number == number) {
+      return &writer.file;
+    }
   }
   if (reader_ && reader_number_ == number) {
     return &*reader_;
@@ -145,13 +159,21 @@ TierSegment* DiskTier::reader(std::int64_t number) {
   }
   ++stats_.num_errors;
   report_damage(number, status);
+  lose_segment(number);
+  return nullptr;
+}
+
+// Its file stays until room is made.
+void DiskTier::lose_segment(std::int64_t number) {
   Segment& segment = segments_[number];
   for (const BlockHash& hash : segment.hashes) {
     forget(hash, number);
   }
   segment.hashes.clear();
-  segment.last_use = 0;
-  return nullptr;
+  if (segment.last_use > 0) {
+    shares_.remove(segment.owner, segment.num_bytes);
+    segment.last_use = 0;
+  }
 }
 
 bool DiskTier::read(const BlockHash& hash, std::span<std::byte> out) {
@@ -172,6 +194,7 @@ bool DiskTier::read(const BlockHash& hash, std::span<std::byte> out) {
     return false;
   }
   segments_[place.segment].last_use = ++now_;
+  shares_.use(segments_[place.segment].owner);
   return true;
 }
 
@@ -185,65 +208,99 @@ std::int64_t DiskTier::put(std::span<const TierBlock> blocks) {
   return count;
 }
 
+// Where a segment ends: evicting one must not take all that an owner has.
+std::int64_t DiskTier::segment_limit() const {
+  const std::int64_t num_owners = std::max<std::int64_t>(shares_.num_owners(), 1);
+  return std::min(options_.segment_bytes, options_.max_bytes / (kMinBlocks * num_owners));
+}
+
 bool DiskTier::write(const TierBlock& block) {
   const std::int64_t record_bytes = TierSegment::record_bytes(options_.layout);
   if (!stats_.can_write) {
     return false;
   }
-  if (writer_ && writer_->num_bytes() + record_bytes > options_.segment_bytes) {
-    writer_.reset();
+  auto writer = writers_.find(block.owner);
+  if (writer != writers_.end() &&
+      writer->second.file.num_bytes() + record_bytes > segment_limit()) {
+    close_writer(writer->second.number);
   }
-  if (!make_room(record_bytes + (writer_ ? 0 : TierSegment::kHeaderBytes))) {
+  if (!make_room(block.owner, record_bytes + TierSegment::kHeaderBytes)) {
     return false;
   }
-  Status status = writer_ ? Status() : open_writer();
+  writer = writers_.find(block.owner);  // making room may have closed it
+  Status status = writer != writers_.end() ? Status() : open_writer(block.owner);
   if (status.ok()) {
-    status = writer_->append(block.hash, block.payload);
+    writer = writers_.find(block.owner);
+    status = writer->second.file.append(block.hash, block.payload);
   }
   if (!status.ok()) {
     ++stats_.num_errors;
     stop_writing(status);
     return false;
   }
-  Segment& segment = segments_[writer_number_];
-  places_.emplace(block.hash, Place{writer_number_, writer_->num_records() - 1});
-  segment.hashes.push_back(block.hash);
+  const auto& [number, file] = writer->second;
+  Segment& segment = segments_[number];
+  add_block(number, file.num_records() - 1, block.hash);
   segment.last_use = ++now_;
-  num_bytes_ += writer_->num_bytes() - segment.num_bytes;
-  segment.num_bytes = writer_->num_bytes();
+  shares_.add(block.owner, file.num_bytes() - segment.num_bytes);
+  num_bytes_ += file.num_bytes() - segment.num_bytes;
+  segment.num_bytes = file.num_bytes();
   ++stats_.num_stored;
   return true;
 }
 
-Status DiskTier::open_writer() {
+Status DiskTier::open_writer(TierOwner owner) {
+  if (std::ssize(writers_) >= kMaxWriters) {
+    const auto idle =
+        std::min_element(writers_.begin(), writers_.end(), [this](const auto& a, const auto& b) {
+          return segments_[a.second.number].last_use < segments_[b.second.number].last_use;
+        });
+    writers_.erase(idle);
+  }
   const std::int64_t number = segments_.empty() ? 1 : segments_.rbegin()->first + 1;
-  PLUMB_ASSIGN(TierSegment segment, TierSegment::create(files_, path_of(number), options_.layout));
-  writer_.emplace(std::move(segment));
-  writer_number_ = number;
-  segments_[number] = {.num_bytes = TierSegment::kHeaderBytes, .last_use = ++now_};
+  PLUMB_ASSIGN(TierSegment file,
+               TierSegment::create(files_, path_of(number), options_.layout, owner));
+  writers_.emplace(owner, Writer{number, std::move(file)});
+  segments_[number] = {.owner = owner, .num_bytes = TierSegment::kHeaderBytes, .last_use = ++now_};
+  shares_.add(owner, TierSegment::kHeaderBytes);
   num_bytes_ += TierSegment::kHeaderBytes;
   return {};
 }
 
-// Evicts segments until so many bytes more are allowed; false if writing has to stop.
-bool DiskTier::make_room(std::int64_t num_bytes) {
+void DiskTier::close_writer(std::int64_t number) {
+  std::erase_if(writers_, [number](const auto& entry) { return entry.second.number == number; });
+}
+
+// Evicts segments until this owner may have so many bytes more; false if it may not.
+bool DiskTier::make_room(TierOwner owner, std::int64_t num_bytes) {
   while (num_bytes_ + num_bytes > options_.max_bytes || std::ssize(segments_) >= kMaxFiles / 2) {
-    auto victim = segments_.end();
-    for (auto at = segments_.begin(); at != segments_.end(); ++at) {
-      const bool is_written = writer_ && at->first == writer_number_;
-      if (!is_written &&
-          (victim == segments_.end() || at->second.last_use < victim->second.last_use)) {
-        victim = at;
-      }
-    }
-    if (victim == segments_.end()) {
-      return false;
-    }
-    if (!evict_segment(victim->first)) {
+    const std::optional<std::int64_t> number = victim(owner, num_bytes);
+    if (!number || !evict_segment(*number)) {
       return false;
     }
   }
   return true;
+}
+
+// The segment that makes room for so many bytes of that owner.
+std::optional<std::int64_t> DiskTier::victim(TierOwner owner, std::int64_t num_bytes) const {
+  const auto oldest_of = [this](std::optional<TierOwner> of) {
+    std::optional<std::int64_t> oldest;
+    for (const auto& [number, segment] : segments_) {
+      const bool is_meant =
+          of ? segment.last_use > 0 && segment.owner == *of : segment.last_use == 0;
+      if (is_meant && (!oldest || segment.last_use < segments_.at(*oldest).last_use)) {
+        oldest = number;
+      }
+    }
+    return oldest;
+  };
+  if (const std::optional<std::int64_t> foreign = oldest_of(std::nullopt)) {
+    return foreign;
+  }
+  const std::optional<TierOwner> giver =
+      shares_.giver(owner, num_bytes, [](TierOwner) { return true; });
+  return giver ? oldest_of(giver) : std::nullopt;
 }
 
 bool DiskTier::evict_segment(std::int64_t number) {
@@ -253,21 +310,20 @@ bool DiskTier::evict_segment(std::int64_t number) {
     stop_writing(status);
     return false;
   }
+  close_writer(number);
   if (reader_ && reader_number_ == number) {
     reader_.reset();
   }
-  const auto found = segments_.find(number);
-  for (const BlockHash& hash : found->second.hashes) {
-    forget(hash, number);
-    ++stats_.num_evicted;
-  }
-  num_bytes_ -= found->second.num_bytes;
-  segments_.erase(found);
+  const Segment& segment = segments_[number];
+  stats_.num_evicted += std::ssize(segment.hashes);
+  num_bytes_ -= segment.num_bytes;
+  lose_segment(number);
+  segments_.erase(number);
   return true;
 }
 
 void DiskTier::clear() {
-  writer_.reset();
+  writers_.clear();
   std::vector<std::int64_t> own;
   for (const auto& [number, segment] : segments_) {
     if (segment.last_use > 0) {
@@ -280,19 +336,25 @@ void DiskTier::clear() {
     }
   }
   places_.clear();
+  take_events();  // who clears says so
 }
 
 void DiskTier::forget(const BlockHash& hash, std::int64_t segment) {
   const auto found = places_.find(hash);
   if (found != places_.end() && found->second.segment == segment) {
     places_.erase(found);
+    if (events_) {
+      events_->removed(hash, KvMedium::kDisk);
+    }
   }
 }
 
+// Of a disk that refuses to be read, one file stands for all.
 void DiskTier::report_damage(std::int64_t number, const Status& status) {
   Segment& segment = segments_[number];
-  if (!segment.was_reported) {
-    segment.was_reported = true;
+  const bool is_refusal = status.code() != Code::kDataLoss && status.code() != Code::kNotFound;
+  const bool is_known = is_refusal && std::exchange(was_unreadable_, true);
+  if (!std::exchange(segment.was_reported, true) && !is_known) {
     log_warning("disk cache: damaged blocks are not used",
                 {{"file", path_of(number)}, {"reason", status.message()}});
   }

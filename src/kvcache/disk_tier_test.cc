@@ -11,6 +11,7 @@
 namespace plumb {
 namespace {
 
+constexpr std::int64_t kHeader = TierSegment::kHeaderBytes;
 constexpr std::int64_t kRecord = TierSegment::kRecordHeaderBytes + kTestBlockBytes;
 
 class DiskTierTest : public testing::Test {
@@ -66,7 +67,7 @@ TEST_F(DiskTierTest, a_later_process_finds_what_was_put) {
   EXPECT_EQ(tier->exists(TestBlocks({1, 2, 3, 4}).chain), 3);
   EXPECT_EQ(get(*tier, {2, 3, 9, 1}), 2);
   EXPECT_EQ(tier->stats().num_blocks, 3);
-  EXPECT_EQ(tier->stats().num_bytes, 56 + 3 * kRecord);
+  EXPECT_EQ(tier->stats().num_bytes, kHeader + 3 * kRecord);
   EXPECT_TRUE(lines_.empty());
 }
 
@@ -75,7 +76,7 @@ TEST_F(DiskTierTest, a_block_is_written_once) {
   EXPECT_EQ(put(*tier, {1, 1, 2}), 3);
   EXPECT_EQ(put(*tier, {2, 1}), 2);
   EXPECT_EQ(tier->stats().num_stored, 2);
-  EXPECT_EQ(files_.num_bytes(), 56 + 2 * kRecord);
+  EXPECT_EQ(files_.num_bytes(), kHeader + 2 * kRecord);
 }
 
 TEST_F(DiskTierTest, blocks_of_another_layout_are_not_found_and_leave_first) {
@@ -171,7 +172,7 @@ TEST_F(DiskTierTest, a_flipped_bit_is_a_miss_and_one_line) {
       sum += get(*tier, {name});
       sum += get(*tier, {name});
     }
-    EXPECT_EQ(sum, bit / 8 < 56 ? 0 : 4) << "bit " << bit;
+    EXPECT_EQ(sum, static_cast<std::int64_t>(bit) / 8 < kHeader ? 0 : 4) << "bit " << bit;
     EXPECT_EQ(lines_.size(), 1U) << "bit " << bit;
   }
 }
@@ -183,7 +184,8 @@ TEST_F(DiskTierTest, a_file_cut_at_any_byte_gives_its_whole_blocks) {
     file("00000001.kvseg") = whole.substr(0, len);
     lines_.clear();
     const auto tier = open();
-    const std::int64_t num_whole = len < 56 ? 0 : (static_cast<std::int64_t>(len) - 56) / kRecord;
+    const std::int64_t num_whole =
+        std::max<std::int64_t>(static_cast<std::int64_t>(len) - kHeader, 0) / kRecord;
     EXPECT_EQ(get(*tier, {1, 2, 3}), num_whole) << "length " << len;
     EXPECT_LE(lines_.size(), 1U);
   }
@@ -221,7 +223,7 @@ TEST_F(DiskTierTest, a_disk_that_cannot_be_read_is_a_miss) {
 // For every amount of space: what was acknowledged is there, now and after a restart; the rest is a
 // miss, and one line says that nothing more is written.
 TEST_F(DiskTierTest, a_full_disk_stops_writing_with_one_line) {
-  for (std::int64_t space = 0; space < 56 + 3 * kRecord; ++space) {
+  for (std::int64_t space = 0; space < kHeader + 3 * kRecord; ++space) {
     files_.files.clear();
     files_.space_left = space;
     lines_.clear();
@@ -258,10 +260,11 @@ TEST_F(DiskTierTest, a_folder_that_cannot_be_written_is_read) {
 TEST_F(DiskTierTest, records_swapped_between_places_and_files_are_misses) {
   put(*open(), {1, 2});
   std::string& content = file("00000001.kvseg");
+  const auto header = static_cast<std::size_t>(kHeader);
   const auto record = static_cast<std::size_t>(kRecord);
-  const std::string first = content.substr(56, record);
-  content.replace(56, record, content.substr(56 + record, record));
-  content.replace(56 + record, record, first);
+  const std::string first = content.substr(header, record);
+  content.replace(header, record, content.substr(header + record, record));
+  content.replace(header + record, record, first);
   {
     const auto tier = open();
     EXPECT_EQ(get(*tier, {1}) + get(*tier, {2}), 0);
@@ -270,11 +273,11 @@ TEST_F(DiskTierTest, records_swapped_between_places_and_files_are_misses) {
   files_.files.clear();
   options_.layout.id.fill(9);
   put(*open(), {1});
-  const std::string foreign = file("00000001.kvseg").substr(56);
+  const std::string foreign = file("00000001.kvseg").substr(header);
   files_.files.clear();
   options_.layout.id.fill(3);
   put(*open(), {2});
-  file("00000001.kvseg").replace(56, record, foreign);
+  file("00000001.kvseg").replace(header, record, foreign);
   EXPECT_EQ(get(*open(), {1}), 0);
 }
 

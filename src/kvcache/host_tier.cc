@@ -2,6 +2,8 @@
 #include "kvcache/host_tier.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "base/check.h"
@@ -13,6 +15,11 @@ namespace {
 constexpr int kMaxPassedOver = 16;
 
 constexpr std::int32_t kGuardedUses = 2;
+
+std::int64_t num_blocks_in(std::span<std::byte> arena, std::int64_t block_bytes) {
+  PLUMB_CHECK(block_bytes >= 1, "a tier of empty blocks");
+  return std::min<std::int64_t>(std::ssize(arena) / block_bytes, std::int64_t{1} << 30);
+}
 
 }  // namespace
 
@@ -36,11 +43,17 @@ std::span<const std::byte> HostPin::payload() const {
   return tier_->memory(index_);
 }
 
-HostTier::HostTier(std::span<std::byte> arena, std::int64_t block_bytes)
-    : arena_(arena), block_bytes_(block_bytes) {
-  PLUMB_CHECK(block_bytes >= 1 && std::ssize(arena) >= block_bytes, "a host tier without a block");
-  const std::int64_t num_slots =
-      std::min<std::int64_t>(std::ssize(arena) / block_bytes, std::int64_t{1} << 30);
+TierOwner HostPin::owner() const {
+  return tier_->at(index_).owner;
+}
+
+HostTier::HostTier(std::span<std::byte> arena, std::int64_t block_bytes, KvEventRecorder* events)
+    : arena_(arena),
+      block_bytes_(block_bytes),
+      shares_(num_blocks_in(arena, block_bytes)),
+      events_(events) {
+  const std::int64_t num_slots = num_blocks_in(arena, block_bytes);
+  PLUMB_CHECK(num_slots >= 1, "a host tier without a block");
   slots_.resize(static_cast<std::size_t>(num_slots));
   free_.reserve(slots_.size());
   for (std::int64_t i = num_slots; i-- > 0;) {
@@ -61,21 +74,31 @@ std::span<std::byte> HostTier::memory(std::int32_t index) const {
 
 void HostTier::link_youngest(std::int32_t index) {
   Slot& slot = at(index);
-  slot.older = youngest_;
+  List& list = lists_[slot.owner];
+  slot.older = list.youngest;
   slot.younger = -1;
-  (youngest_ < 0 ? oldest_ : at(youngest_).younger) = index;
-  youngest_ = index;
+  (list.youngest < 0 ? list.oldest : at(list.youngest).younger) = index;
+  list.youngest = index;
 }
 
 void HostTier::unlink(std::int32_t index) {
   Slot& slot = at(index);
-  (slot.older < 0 ? oldest_ : at(slot.older).younger) = slot.younger;
-  (slot.younger < 0 ? youngest_ : at(slot.younger).older) = slot.older;
+  List& list = lists_[slot.owner];
+  (slot.older < 0 ? list.oldest : at(slot.older).younger) = slot.younger;
+  (slot.younger < 0 ? list.youngest : at(slot.younger).older) = slot.older;
+}
+
+void HostTier::disown(TierOwner owner) {
+  shares_.remove(owner, 1);
+  if (shares_.held(owner) == 0) {
+    lists_.erase(owner);
+  }
 }
 
 void HostTier::use(std::int32_t index) {
   Slot& slot = at(index);
   ++slot.num_uses;
+  shares_.use(slot.owner);
   if (slot.num_pins == 0) {
     unlink(index);
     link_youngest(index);
@@ -83,36 +106,45 @@ void HostTier::use(std::int32_t index) {
 }
 
 // The index of a slot that was emptied, or -1.
-std::int32_t HostTier::evict() {
-  for (int passed = 0; oldest_ >= 0; ++passed) {
-    const std::int32_t index = oldest_;
-    Slot& slot = at(index);
-    unlink(index);
-    if (slot.num_uses >= kGuardedUses && passed < kMaxPassedOver) {
-      slot.num_uses /= 2;
-      link_youngest(index);
-      continue;
-    }
-    places_.erase(slot.hash);
-    ++stats_.num_evicted;
-    return index;
+std::int32_t HostTier::evict_for(TierOwner newcomer) {
+  const std::optional<TierOwner> giver = shares_.giver(newcomer, 1, [this](TierOwner owner) {
+    const auto list = lists_.find(owner);
+    return list != lists_.end() && list->second.oldest >= 0;
+  });
+  if (!giver) {
+    return -1;
   }
-  return -1;
+  std::int32_t index = lists_[*giver].oldest;
+  for (int passed = 0; at(index).num_uses >= kGuardedUses && passed < kMaxPassedOver; ++passed) {
+    at(index).num_uses /= 2;
+    unlink(index);
+    link_youngest(index);
+    index = lists_[*giver].oldest;
+  }
+  unlink(index);
+  places_.erase(at(index).hash);
+  disown(*giver);
+  ++stats_.num_evicted;
+  if (events_ != nullptr) {
+    events_->removed(at(index).hash, KvMedium::kCpuPinned);
+  }
+  return index;
 }
 
-HostSlot HostTier::reserve() {
+HostSlot HostTier::reserve(TierOwner owner) {
   std::int32_t index = -1;
   if (!free_.empty()) {
     index = free_.back();
     free_.pop_back();
   } else {
-    index = evict();
+    index = evict_for(owner);
   }
   if (index < 0) {
     ++stats_.num_dropped;
     return {};
   }
-  at(index) = {.state = State::kFilling};
+  at(index) = {.owner = owner, .state = State::kFilling};
+  shares_.add(owner, 1);
   ++num_busy_;
   return {this, index};
 }
@@ -125,10 +157,13 @@ void HostTier::publish(const BlockHash& hash, HostSlot slot) {
   const std::int32_t index = slot.index_;
   slot.tier_ = nullptr;
   places_.emplace(hash, index);
-  at(index) = {.hash = hash, .num_uses = 1, .state = State::kReady};
+  at(index) = {.hash = hash, .owner = at(index).owner, .num_uses = 1, .state = State::kReady};
   link_youngest(index);
   --num_busy_;
   ++stats_.num_stored;
+  if (events_ != nullptr) {
+    events_->stored(hash, KvMedium::kCpuPinned);
+  }
 }
 
 HostPin HostTier::pin(const BlockHash& hash) {
@@ -138,6 +173,7 @@ HostPin HostTier::pin(const BlockHash& hash) {
   }
   Slot& slot = at(place->second);
   ++slot.num_uses;
+  shares_.use(slot.owner);
   if (slot.num_pins++ == 0) {
     unlink(place->second);
     ++num_busy_;
@@ -165,6 +201,7 @@ void HostTier::clear() {
       slot.state = State::kForgotten;
     } else {
       unlink(index);
+      disown(slot.owner);
       slot = {};
       free_.push_back(index);
     }
@@ -173,6 +210,7 @@ void HostTier::clear() {
 }
 
 void HostTier::give_back(std::int32_t index) {
+  disown(at(index).owner);
   at(index) = {};
   free_.push_back(index);
   --num_busy_;
@@ -204,7 +242,7 @@ std::int64_t HostTier::put(std::span<const TierBlock> blocks) {
     if (contains(block->hash)) {
       continue;
     }
-    HostSlot slot = reserve();
+    HostSlot slot = reserve(block->owner);
     if (!slot.empty()) {
       std::copy(block->payload.begin(), block->payload.end(), slot.payload().begin());
       publish(block->hash, std::move(slot));
@@ -223,15 +261,24 @@ TierStats HostTier::stats() const {
 
 Status HostTier::check_invariants() const {
   std::int64_t num_listed = 0;
-  for (std::int32_t i = oldest_, older = -1; i >= 0; older = i, i = at(i).younger) {
-    if (at(i).state != State::kReady || at(i).num_pins != 0 || at(i).older != older ||
-        ++num_listed > num_slots()) {
-      return {Code::kInternal, "the host tier's list is broken at slot " + std::to_string(i)};
+  for (const auto& [owner, list] : lists_) {
+    for (std::int32_t i = list.oldest, older = -1; i >= 0; older = i, i = at(i).younger) {
+      if (at(i).state != State::kReady || at(i).num_pins != 0 || at(i).older != older ||
+          at(i).owner != owner || ++num_listed > num_slots()) {
+        return {Code::kInternal, "the host tier's list is broken at slot " + std::to_string(i)};
+      }
     }
   }
   std::int64_t num_busy = 0;
+  std::map<TierOwner, std::int64_t> held;
   for (const Slot& slot : slots_) {
     num_busy += slot.state == State::kFilling || slot.num_pins > 0 ? 1 : 0;
+    held[slot.owner] += slot.state != State::kFree ? 1 : 0;
+  }
+  for (const auto& [owner, count] : held) {
+    if (shares_.held(owner) != count) {
+      return {Code::kInternal, "the host tier's shares do not add up"};
+    }
   }
   for (const auto& [hash, index] : places_) {
     if (at(index).state != State::kReady || at(index).hash != hash) {

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "kvcache/kv_event_recorder.h"
 #include "kvcache/kv_tier.h"
+#include "kvcache/tier_shares.h"
 
 namespace plumb {
 
@@ -66,6 +68,7 @@ class HostPin {
   bool empty() const { return tier_ == nullptr; }
 
   std::span<const std::byte> payload() const;
+  TierOwner owner() const;
 
  private:
   friend class HostTier;
@@ -78,16 +81,17 @@ class HostPin {
 
 /// Blocks in one arena of host memory.
 ///
-/// The block that was used longest ago makes room, except that one which was used twice since it
-/// came is passed over: its count is halved and it becomes the youngest. A chain is to be used from
-/// its end to its beginning, so that the blocks that others build on leave last.
-/// Thread  one at a time.
-/// Cost    constant time for a block, besides its copy; allocates nothing once all places were
-/// used.
+/// Of the owner that is to give (TierShares), the block that was used longest ago makes room,
+/// except that one which was used twice since it came is passed over: its count is halved and it
+/// becomes the youngest. A chain is to be used from its end to its beginning, so that the blocks
+/// that others build on leave last. Thread  one at a time. Cost    for a block, besides its copy, a
+/// look at each owner where room is made, else constant
+///         time; once all places were used, allocates for owners that it has nothing of only.
 class HostTier final : public KvTier {
  public:
-  /// Requires the arena outlives the tier and holds at least one block.
-  HostTier(std::span<std::byte> arena, std::int64_t block_bytes);
+  /// `events` may be null; it is told what comes and makes room, not of clear().
+  /// Requires the arena and events outlive the tier; the arena holds at least one block.
+  HostTier(std::span<std::byte> arena, std::int64_t block_bytes, KvEventRecorder* events = nullptr);
   ~HostTier() override;
   HostTier(const HostTier&) = delete;
   HostTier& operator=(const HostTier&) = delete;
@@ -101,8 +105,8 @@ class HostTier final : public KvTier {
 
   bool contains(const BlockHash& hash) const { return places_.contains(hash); }
 
-  /// A place to fill; empty if all are pinned or being filled.
-  HostSlot reserve();
+  /// A place to fill; empty if all that may make room for this owner are pinned or being filled.
+  HostSlot reserve(TierOwner owner = {});
   /// Lets the block be found. If it is there already, the slot is given back.
   void publish(const BlockHash& hash, HostSlot slot);
   /// Counts as a use. Empty if the block is not there.
@@ -124,11 +128,18 @@ class HostTier final : public KvTier {
 
   struct Slot {
     BlockHash hash{};
+    TierOwner owner{};
     std::int32_t older = -1;
     std::int32_t younger = -1;
     std::int32_t num_pins = 0;
     std::int32_t num_uses = 0;
     State state = State::kFree;
+  };
+
+  // The ready slots of one owner that nobody pins, by their last use.
+  struct List {
+    std::int32_t oldest = -1;
+    std::int32_t youngest = -1;
   };
 
   Slot& at(std::int32_t index) { return slots_[static_cast<std::size_t>(index)]; }
@@ -139,7 +150,8 @@ class HostTier final : public KvTier {
   void link_youngest(std::int32_t index);
   void unlink(std::int32_t index);
   void use(std::int32_t index);
-  std::int32_t evict();
+  std::int32_t evict_for(TierOwner newcomer);
+  void disown(TierOwner owner);
   void give_back(std::int32_t index);
   void unpin(std::int32_t index);
 
@@ -148,8 +160,9 @@ class HostTier final : public KvTier {
   std::vector<Slot> slots_;
   std::vector<std::int32_t> free_;
   std::unordered_map<BlockHash, std::int32_t, BlockHashSpread> places_;  ///< of ready slots
-  std::int32_t oldest_ = -1;    ///< of the ready slots that nobody pins
-  std::int32_t youngest_ = -1;  ///< as oldest_
+  std::unordered_map<TierOwner, List> lists_;                            ///< of who has a slot
+  TierShares shares_;                                                    ///< in slots
+  KvEventRecorder* events_;
   std::int64_t num_busy_ = 0;
   TierStats stats_;
 };

@@ -5,7 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <vector>
 
+#include "base/checksum.h"
 #include "request/kv_event.h"
 
 namespace plumb {
@@ -22,11 +25,19 @@ struct BlockHashSpread {
   }
 };
 
+/// Whose a block is; tenants share a tier by TierShares. The number outlives the process.
+enum class TierOwner : std::uint64_t {};
+
+inline TierOwner tier_owner(std::string_view tenant) {
+  return TierOwner{checksum64(std::as_bytes(std::span(tenant)))};
+}
+
 /// A block with its name. The payload is opaque: keys and values of all layers in the order of the
 /// engine that wrote it.
 struct TierBlock {
   BlockHash hash{};
   std::span<const std::byte> payload;
+  TierOwner owner{};
 };
 
 /// What a tier holds and has done so far.
@@ -37,7 +48,7 @@ struct TierStats {
   std::int64_t num_stored = 0;   ///< blocks put
   std::int64_t num_read = 0;     ///< blocks got
   std::int64_t num_evicted = 0;  ///< blocks that made room
-  std::int64_t num_dropped = 0;  ///< blocks that it did not take
+  std::int64_t num_dropped = 0;  ///< blocks that it did not take, for want of room or else
   std::int64_t num_damaged = 0;  ///< blocks that were not what had been put: misses
   std::int64_t num_errors = 0;   ///< reads and writes that the system refused
   bool can_write = true;         ///< false after an error that writing would meet again
@@ -66,6 +77,9 @@ class KvTier {
   /// Forgets all blocks, for ever.
   virtual void clear() = 0;
   virtual TierStats stats() const = 0;
+
+  /// What came and went since the last call, if the tier keeps that for the caller.
+  virtual std::vector<KvEvent> take_events() { return {}; }
 };
 
 }  // namespace plumb

@@ -26,7 +26,7 @@ struct Cache {
   }
 
   std::int64_t size;
-  KvEventRecorder recorder;
+  KvEventRecorder recorder{size};
   BlockPool pool;
   PrefixTree tree;
 };

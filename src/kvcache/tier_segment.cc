@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::string_view kMagic = "plumbkv1";
+constexpr std::string_view kMagic = "plumbkv2";
 
 // Little-endian numbers at fixed places.
 void put_u64(std::byte* to, std::uint64_t value) {
@@ -32,12 +32,13 @@ std::uint64_t get_u64(const std::byte* from) {
 using HeaderBytes = std::array<std::byte, TierSegment::kHeaderBytes>;
 using RecordBytes = std::array<std::byte, TierSegment::kRecordHeaderBytes>;
 
-HeaderBytes header_of(const TierLayout& layout) {
+HeaderBytes header_of(const TierLayout& layout, TierOwner owner) {
   HeaderBytes bytes{};
   std::memcpy(bytes.data(), kMagic.data(), kMagic.size());
   std::memcpy(bytes.data() + 8, layout.id.data(), layout.id.size());
   put_u64(bytes.data() + 40, static_cast<std::uint64_t>(layout.block_bytes));
-  put_u64(bytes.data() + 48, checksum64(std::span(bytes).first(48)));
+  put_u64(bytes.data() + 48, static_cast<std::uint64_t>(owner));
+  put_u64(bytes.data() + 56, checksum64(std::span(bytes).first(56)));
   return bytes;
 }
 
@@ -65,13 +66,13 @@ Status damaged(std::int64_t record) {
 }  // namespace
 
 Result<TierSegment> TierSegment::create(FileStore& files, const std::string& path,
-                                        const TierLayout& layout) {
+                                        const TierLayout& layout, TierOwner owner) {
   PLUMB_ASSIGN(std::unique_ptr<RandomFile> file, files.create(path));
-  if (Status status = file->write_at(0, header_of(layout)); !status.ok()) {
+  if (Status status = file->write_at(0, header_of(layout, owner)); !status.ok()) {
     const Status removed = files.remove(path);
     return removed.ok() ? status : std::move(status).with(removed.message());
   }
-  return TierSegment(std::move(file), layout, 0);
+  return TierSegment(std::move(file), layout, owner, 0);
 }
 
 Result<TierSegment> TierSegment::open(std::unique_ptr<RandomFile> file, const TierLayout& layout) {
@@ -79,15 +80,16 @@ Result<TierSegment> TierSegment::open(std::unique_ptr<RandomFile> file, const Ti
   PLUMB_ASSIGN(const std::uint64_t num_bytes, file->size());
   HeaderBytes header{};
   PLUMB_RETURN_IF_ERROR(file->read_at(0, header));
-  if (get_u64(header.data() + 48) != checksum64(std::span(header).first(48))) {
+  if (get_u64(header.data() + 56) != checksum64(std::span(header).first(56))) {
     return Status{Code::kDataLoss, "the header is damaged"};
   }
-  if (header != header_of(layout)) {
+  const TierOwner owner{get_u64(header.data() + 48)};
+  if (header != header_of(layout, owner)) {
     return Status{Code::kUnsupported, "the file belongs to another model, layout or version"};
   }
   const auto num_records =
       (num_bytes - kHeaderBytes) / static_cast<std::uint64_t>(record_bytes(layout));
-  return TierSegment(std::move(file), layout, static_cast<std::int64_t>(num_records));
+  return TierSegment(std::move(file), layout, owner, static_cast<std::int64_t>(num_records));
 }
 
 std::uint64_t TierSegment::offset_of(std::int64_t record) const {

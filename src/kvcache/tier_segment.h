@@ -10,7 +10,7 @@
 #include "base/digest.h"
 #include "base/file_store.h"
 #include "base/status.h"
-#include "request/kv_event.h"
+#include "kvcache/kv_tier.h"
 
 namespace plumb {
 
@@ -22,7 +22,8 @@ struct TierLayout {
 
 /// A file of the disk tier: a header and records of one size, appended one by one.
 ///
-///   header   magic "plumbkv1", layout id [32], block bytes u64, checksum u64 of what precedes
+///   header   magic "plumbkv2", layout id [32], block bytes u64, owner u64, checksum u64 of what
+///            precedes
 ///   record   hash [16], record index u64, payload checksum u64, header checksum u64, payload
 ///
 /// Numbers are little-endian, checksums XXH3-64. A record's header checksum covers the layout id
@@ -31,12 +32,12 @@ struct TierLayout {
 /// Thread: one at a time.
 class TierSegment {
  public:
-  static constexpr std::int64_t kHeaderBytes = 56;
+  static constexpr std::int64_t kHeaderBytes = 64;
   static constexpr std::int64_t kRecordHeaderBytes = 40;
 
   /// Makes a new file and writes its header.
   static Result<TierSegment> create(FileStore& files, const std::string& path,
-                                    const TierLayout& layout);
+                                    const TierLayout& layout, TierOwner owner);
   /// Reads the header. Errors  kDataLoss: it is damaged; kUnsupported: of another layout or
   /// version.
   static Result<TierSegment> open(std::unique_ptr<RandomFile> file, const TierLayout& layout);
@@ -44,6 +45,9 @@ class TierSegment {
   static std::int64_t record_bytes(const TierLayout& layout) {
     return kRecordHeaderBytes + layout.block_bytes;
   }
+
+  /// Of all its blocks.
+  TierOwner owner() const { return owner_; }
 
   /// Whole records; a torn one at the end does not count.
   std::int64_t num_records() const { return num_records_; }
@@ -58,13 +62,15 @@ class TierSegment {
   Status append(const BlockHash& hash, std::span<const std::byte> payload);
 
  private:
-  TierSegment(std::unique_ptr<RandomFile> file, const TierLayout& layout, std::int64_t num_records)
-      : file_(std::move(file)), layout_(layout), num_records_(num_records) {}
+  TierSegment(std::unique_ptr<RandomFile> file, const TierLayout& layout, TierOwner owner,
+              std::int64_t num_records)
+      : file_(std::move(file)), layout_(layout), owner_(owner), num_records_(num_records) {}
 
   std::uint64_t offset_of(std::int64_t record) const;
 
   std::unique_ptr<RandomFile> file_;
   TierLayout layout_;
+  TierOwner owner_;
   std::int64_t num_records_;
 };
 
