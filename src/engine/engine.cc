@@ -13,6 +13,8 @@ namespace {
 // Requests that a full queue takes so that the engine's thread can compare them with the others.
 constexpr std::int64_t kMaxBeyondLimit = 64;
 constexpr std::chrono::milliseconds kTierPatience{10};
+// What a stopped engine gives the disk to write the last prefixes.
+constexpr std::chrono::seconds kTierFinishTime{5};
 
 }  // namespace
 
@@ -187,9 +189,10 @@ void Engine::stop() {
   if (thread_ && thread_->joinable()) {
     thread_->join();
   }
-  core_->finish_tiers();
   take_mail();  // what came in last still gets its last event
+  // First, so that what they have computed is kept.
   core_->abort_all({Code::kUnavailable, "the engine is stopped"});
+  core_->finish_tiers(clock_.now() + kTierFinishTime);
   publish();
 }
 
@@ -266,6 +269,8 @@ bool Engine::step() {
     if (!status.ok()) {
       fail(status);
     }
+  } else {
+    core_->poll_tiers();
   }
   is_busy_.store(false, std::memory_order_relaxed);
   core_->publish_events();
@@ -316,7 +321,7 @@ bool Engine::wait_for_work() {
   if (thread_idle_ && mail_.empty()) {
     is_idle_.notify_all();
   }
-  while (thread_idle_ && mail_.empty() && !must_stop_) {
+  while (thread_idle_ && mail_.empty() && !tiers_woke_ && !must_stop_) {
     has_mail_.wait(lock);
   }
   // Blocks come from the disk, or a deadline passes; a look now and then costs nothing.

@@ -56,7 +56,8 @@ class Engine {
   /// Requires the thread runs.
   bool wait_until_idle(Clock::TimePoint deadline);
 
-  /// Ends all sequences (kUnavailable) and the thread. Idempotent.
+  /// Ends all sequences (kUnavailable) and the thread, and keeps what was computed in the tiers:
+  /// the disk has 5 s to write it, besides the errand under way. Idempotent.
   void stop();
 
   /// Forgets all cached prefixes, so that none is reused any more.

@@ -90,9 +90,12 @@ class EngineCore {
   /// message, or a deadline.
   bool waits_for_tiers() const { return waits_for_tiers_; }
 
-  /// Copies to the tiers what is still to be copied, waits until it is on the disk, and ends the
-  /// disk's thread. No step may come any more.
-  void finish_tiers();
+  /// Takes what the tiers have done by themselves: for a time without steps.
+  void poll_tiers();
+
+  /// Copies to the tiers what is still to be copied, waits until it is on the disk or that time has
+  /// come, and ends the disk's thread. No step may come any more.
+  void finish_tiers(Clock::TimePoint deadline);
 
   /// Forgets all cached prefixes. Requires no work.
   void flush_cache();

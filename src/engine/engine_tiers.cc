@@ -36,9 +36,15 @@ void EngineCore::start_tiers(std::function<void()> wake) {
   }
 }
 
-void EngineCore::finish_tiers() {
+void EngineCore::poll_tiers() {
   if (tiers_) {
-    tiers_->finish();
+    tiers_->poll();
+  }
+}
+
+void EngineCore::finish_tiers(Clock::TimePoint deadline) {
+  if (tiers_) {
+    tiers_->finish(deadline);
   }
 }
 

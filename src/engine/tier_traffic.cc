@@ -15,12 +15,13 @@ constexpr std::int64_t kBatchBytes = std::int64_t{4} << 20;
 }  // namespace
 
 TierTraffic::TierTraffic(HostTier& host, std::unique_ptr<TierWorker> worker, LoadRule& rule,
-                         std::int64_t block_size, std::int64_t block_bytes)
+                         std::int64_t block_size, std::int64_t block_bytes, KvEventRecorder* events)
     : host_(host),
       rule_(rule),
       block_size_(block_size),
       block_bytes_(block_bytes),
       batch_blocks_(std::max<std::int64_t>(kBatchBytes / block_bytes, 1)),
+      events_(events),
       worker_(std::move(worker)) {}
 
 TierTraffic::~TierTraffic() {
@@ -31,7 +32,7 @@ std::int64_t TierTraffic::num_allowed() const {
   return host_.num_slots() * 4 / 5 - host_.num_busy();
 }
 
-FetchId TierTraffic::fetch(std::vector<BlockHash> chain) {
+FetchId TierTraffic::fetch(std::vector<BlockHash> chain, TierOwner owner) {
   TierJob job;
   job.kind = TierJob::Kind::kLookUp;
   job.ticket = next_ticket_;
@@ -40,7 +41,9 @@ FetchId TierTraffic::fetch(std::vector<BlockHash> chain) {
     return FetchId{};
   }
   const FetchId id{next_ticket_++};
-  fetches_[id].chain = std::move(chain);
+  Fetch& fetch = fetches_[id];
+  fetch.chain = std::move(chain);
+  fetch.owner = owner;
   return id;
 }
 
@@ -73,7 +76,7 @@ void TierTraffic::write(std::span<const BlockHash> hashes) {
         ++num_not_written_;
         continue;
       }
-      job.blocks.push_back({hash, pin.payload()});
+      job.blocks.push_back({hash, pin.payload(), pin.owner()});
       pins.push_back(std::move(pin));
     }
     if (!pins.empty()) {
@@ -107,12 +110,19 @@ void TierTraffic::poll() {
   }
   answers_.clear();
   worker_->take_answers(&answers_);
-  for (const TierAnswer& answer : answers_) {
+  for (TierAnswer& answer : answers_) {
     take(answer);
   }
 }
 
-void TierTraffic::take(const TierAnswer& answer) {
+void TierTraffic::take(TierAnswer& answer) {
+  // What came before all was forgotten is not told after it.
+  if (events_ != nullptr && num_clearings_ == 0) {
+    events_->append(std::move(answer.events));
+  }
+  if (answer.kind == TierJob::Kind::kOpen) {
+    return;
+  }
   if (answer.kind == TierJob::Kind::kClear) {
     --num_clearings_;
     return;
@@ -150,24 +160,25 @@ void TierTraffic::take_look_up(FetchId id, Fetch* fetch, std::int64_t count) {
 
 bool TierTraffic::submit_read(FetchId id, Fetch* fetch, std::span<const BlockHash> chain) {
   Read read;
-  read.chain.assign(chain.begin(), chain.end());
   TierJob job;
   job.kind = TierJob::Kind::kRead;
   job.ticket = static_cast<std::uint64_t>(id);
-  job.chain = read.chain;
-  for (std::size_t i = 0; i < chain.size(); ++i) {
-    HostSlot slot = host_.reserve();
+  for (const BlockHash& hash : chain) {
+    HostSlot slot = host_.reserve(fetch->owner);
     if (slot.empty()) {
-      return false;
+      break;
     }
+    job.chain.push_back(hash);
     job.buffers.push_back(slot.payload());
     read.slots.push_back(std::move(slot));
   }
-  if (!worker_->submit(std::move(job)).ok()) {
+  read.chain = job.chain;
+  const bool is_whole = read.chain.size() == chain.size();
+  if (read.chain.empty() || !worker_->submit(std::move(job)).ok()) {
     return false;
   }
   fetch->reads.push_back(std::move(read));
-  return true;
+  return is_whole;
 }
 
 void TierTraffic::take_read(Fetch* fetch, const TierAnswer& answer) {

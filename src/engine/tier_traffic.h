@@ -20,13 +20,14 @@ namespace plumb {
 ///
 /// What is under way keeps its places in the host tier busy, at most 0.8 of them: beyond that, less
 /// is fetched and what is to be written is left out.
-/// Ownership  host tier and rule outlive it; it must die before the host tier's arena.
+/// Ownership  host tier, rule and events outlive it; it must die before the host tier's arena.
 /// Thread     engine.
 class TierTraffic {
  public:
+  /// `events` may be null; it is told what the slow tier's events are.
   /// Requires block_size is the tokens of a block, block_bytes its bytes.
   TierTraffic(HostTier& host, std::unique_ptr<TierWorker> worker, LoadRule& rule,
-              std::int64_t block_size, std::int64_t block_bytes);
+              std::int64_t block_size, std::int64_t block_bytes, KvEventRecorder* events = nullptr);
   ~TierTraffic();
   TierTraffic(const TierTraffic&) = delete;
   TierTraffic& operator=(const TierTraffic&) = delete;
@@ -37,7 +38,7 @@ class TierTraffic {
   /// Begins to bring the beginning of a chain that the host tier lacks, as far as the slow tier has
   /// it, there is room and it is worth it. What has come stays in the host tier until release().
   /// FetchId{} if it cannot begin now.
-  FetchId fetch(std::vector<BlockHash> chain);
+  FetchId fetch(std::vector<BlockHash> chain, TierOwner owner = {});
 
   /// Nothing more comes. Requires a fetch that was not released.
   bool is_done(FetchId fetch) const { return fetches_.at(fetch).is_done(); }
@@ -50,6 +51,9 @@ class TierTraffic {
 
   /// Has blocks of the host tier written to the slow one.
   void write(std::span<const BlockHash> hashes);
+
+  /// Has what is to be written at the end ended by then: before the end.
+  void finish_by(Clock::TimePoint deadline) { worker_->finish_by(deadline); }
 
   /// Forgets all blocks of the slow tier. Nothing is fetched until that is done.
   void clear();
@@ -67,6 +71,7 @@ class TierTraffic {
 
   struct Fetch {
     std::vector<BlockHash> chain;
+    TierOwner owner{};
     std::deque<Read> reads;  ///< under way, in order
     std::vector<HostPin> pins;
     bool is_looked_up = false;
@@ -76,7 +81,7 @@ class TierTraffic {
     bool is_done() const { return is_looked_up && (reads.empty() || is_broken); }
   };
 
-  void take(const TierAnswer& answer);
+  void take(TierAnswer& answer);
   void take_look_up(FetchId id, Fetch* fetch, std::int64_t count);
   void take_read(Fetch* fetch, const TierAnswer& answer);
   bool submit_read(FetchId id, Fetch* fetch, std::span<const BlockHash> chain);
@@ -88,6 +93,7 @@ class TierTraffic {
   std::int64_t block_size_;
   std::int64_t block_bytes_;
   std::int64_t batch_blocks_;
+  KvEventRecorder* events_;
   std::map<FetchId, Fetch> fetches_;
   std::map<std::uint64_t, std::vector<HostPin>> writes_;  ///< under way, by ticket
   std::uint64_t next_ticket_ = 1;

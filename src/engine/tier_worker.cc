@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/tier_worker.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include "base/log.h"
@@ -47,6 +50,24 @@ Status TierWorker::submit(TierJob&& job) {
   return {};
 }
 
+void TierWorker::finish_by(Clock::TimePoint deadline) {
+  const MutexLock lock(mutex_);
+  finish_by_ = deadline;
+}
+
+// Blocks that are not written because the time to stop has passed.
+std::int64_t TierWorker::drop_late_writes() {
+  if (!must_stop_ || !finish_by_ || clock_.now() < *finish_by_) {
+    return 0;
+  }
+  std::int64_t num_blocks = 0;
+  for (const TierJob& job : writes_) {
+    num_blocks += std::ssize(job.blocks);
+  }
+  std::erase_if(writes_, [](const TierJob& job) { return job.kind == TierJob::Kind::kWrite; });
+  return num_blocks;
+}
+
 std::optional<TierJob> TierWorker::next_job() {
   std::deque<TierJob>& from = asked_.empty() ? writes_ : asked_;
   if (from.empty()) {
@@ -61,12 +82,18 @@ void TierWorker::run() {
   ensure_open();
   for (;;) {
     std::optional<TierJob> job;
+    std::int64_t num_dropped = 0;
     {
       MutexLock lock(mutex_);
       while (!must_stop_ && asked_.empty() && writes_.empty()) {
         has_job_.wait(lock);
       }
+      num_dropped = drop_late_writes();
       job = next_job();
+    }
+    if (num_dropped > 0) {
+      log_warning("disk cache: the end came before all was written",
+                  {{"blocks_left_out", std::to_string(num_dropped)}});
     }
     if (!job) {
       return;
@@ -95,21 +122,28 @@ void TierWorker::ensure_open() {
     return;
   }
   Result<std::unique_ptr<KvTier>> tier = std::exchange(open_, nullptr)();
-  TierStats stats;
   if (tier.ok()) {
     tier_ = std::move(tier).value();
-    stats = tier_->stats();
+    TierAnswer opened;
+    opened.kind = TierJob::Kind::kOpen;
+    opened.events = tier_->take_events();
+    if (!opened.events.empty()) {
+      finish(std::move(opened));
+      return;
+    }
   } else {
-    stats.can_write = false;
-    stats.num_errors = 1;
     log_warning("disk cache: not used", {{"reason", tier.status().message()}});
   }
+  TierStats unusable;
+  unusable.can_write = false;
+  unusable.num_errors = 1;
+  const TierStats stats = tier_ != nullptr ? tier_->stats() : unusable;
   const MutexLock lock(mutex_);
   stats_ = stats;
 }
 
 TierAnswer TierWorker::execute(const TierJob& job) {
-  TierAnswer answer{job.kind, job.ticket, 0, {}};
+  TierAnswer answer{job.kind, job.ticket, 0, {}, {}};
   if (tier_ == nullptr) {
     return answer;
   }
@@ -127,16 +161,19 @@ TierAnswer TierWorker::execute(const TierJob& job) {
     case TierJob::Kind::kClear:
       tier_->clear();
       break;
+    case TierJob::Kind::kOpen:
+      break;
   }
   answer.time = clock_.now() - begin;
+  answer.events = tier_->take_events();
   return answer;
 }
 
-void TierWorker::finish(const TierAnswer& answer) {
+void TierWorker::finish(TierAnswer answer) {
   const TierStats stats = tier_ != nullptr ? tier_->stats() : TierWorker::stats();
   {
     const MutexLock lock(mutex_);
-    answers_.push_back(answer);
+    answers_.push_back(std::move(answer));
     stats_ = stats;
   }
   if (wake_) {
@@ -146,7 +183,7 @@ void TierWorker::finish(const TierAnswer& answer) {
 
 void TierWorker::take_answers(std::vector<TierAnswer>* out) {
   const MutexLock lock(mutex_);
-  out->insert(out->end(), answers_.begin(), answers_.end());
+  std::move(answers_.begin(), answers_.end(), std::back_inserter(*out));
   answers_.clear();
 }
 

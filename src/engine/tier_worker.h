@@ -26,6 +26,7 @@ struct TierJob {
     kRead,    ///< KvTier::get
     kWrite,   ///< KvTier::put
     kClear,   ///< KvTier::clear
+    kOpen,    ///< of an answer that nobody asked for: the tier was opened and has events to tell
   };
 
   Kind kind = Kind::kLookUp;
@@ -41,6 +42,7 @@ struct TierAnswer {
   std::uint64_t ticket = 0;
   std::int64_t count = 0;  ///< blocks from the beginning of the chain
   std::chrono::nanoseconds time{};
+  std::vector<KvEvent> events;  ///< of the tier since the answer before
 };
 
 /// Does the errands to a slow tier on a thread of its own: what is asked for first, then what is to
@@ -54,13 +56,18 @@ class TierWorker {
 
   /// `open` is called where the errands are done, before the first one.
   TierWorker(Open open, const Clock& clock);
-  /// Finishes what is to be written, drops what was asked for, and joins the thread.
+  /// Finishes what is to be written, until the moment of finish_by() if there is one, drops what
+  /// was asked for, and joins the thread.
   ~TierWorker();
   TierWorker(const TierWorker&) = delete;
   TierWorker& operator=(const TierWorker&) = delete;
 
   /// Starts the thread; it calls `wake` after each answer.
   void start(std::function<void()> wake);
+
+  /// What cannot be written by then is dropped at the end, with one log line. An errand that was
+  /// begun is finished, and so is KvTier::clear.
+  void finish_by(Clock::TimePoint deadline);
 
   /// Errors kResourceExhausted: too many errands wait; the job is moved from on success only.
   Status submit(TierJob&& job);
@@ -79,9 +86,10 @@ class TierWorker {
  private:
   void run();
   std::optional<TierJob> next_job() PLUMB_REQUIRES(mutex_);
+  std::int64_t drop_late_writes() PLUMB_REQUIRES(mutex_);
   void ensure_open();
   TierAnswer execute(const TierJob& job);
-  void finish(const TierAnswer& answer);
+  void finish(TierAnswer answer);
 
   const Clock& clock_;
   Open open_;                     // worker
@@ -94,6 +102,7 @@ class TierWorker {
   std::vector<TierAnswer> answers_ PLUMB_GUARDED_BY(mutex_);
   TierStats stats_ PLUMB_GUARDED_BY(mutex_);
   bool must_stop_ PLUMB_GUARDED_BY(mutex_) = false;
+  std::optional<Clock::TimePoint> finish_by_ PLUMB_GUARDED_BY(mutex_);
   std::function<void()> wake_;
   std::optional<Thread> thread_;
 };

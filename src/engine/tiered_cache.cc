@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/digest.h"
@@ -100,14 +101,19 @@ Result<std::unique_ptr<TieredCache>> TieredCache::create(const EngineOptions& op
     disk.max_bytes = options.tiers.disk_bytes;
     disk.layout = layout;
     FileStore* files = parts.files;
+    std::optional<KvEventRecorder> events;
+    if (parts.cache->events() != nullptr) {
+      events.emplace(parts.layout.block_size);
+    }
     auto worker = std::make_unique<TierWorker>(
-        [disk, files]() -> Result<std::unique_ptr<KvTier>> {
-          PLUMB_ASSIGN(std::unique_ptr<DiskTier> tier, DiskTier::open(disk, *files));
+        [disk, files, events]() -> Result<std::unique_ptr<KvTier>> {
+          PLUMB_ASSIGN(std::unique_ptr<DiskTier> tier, DiskTier::open(disk, *files, events));
           return std::unique_ptr<KvTier>(std::move(tier));
         },
         *parts.clock);
     tiers->traffic_ = std::make_unique<TierTraffic>(tiers->host_, std::move(worker), tiers->rule_,
-                                                    parts.layout.block_size, layout.block_bytes);
+                                                    parts.layout.block_size, layout.block_bytes,
+                                                    parts.cache->events());
   }
   return tiers;
 }
@@ -121,7 +127,7 @@ TieredCache::TieredCache(const EngineOptions& options, const TierParts& parts, B
       copier_(parts.cache->layers(), *parts.backend, *parts.stream),
       arena_(std::move(arena)),
       host_({static_cast<std::byte*>(arena_.address()), static_cast<std::size_t>(num_bytes)},
-            parts.layout.bytes_per_block()),
+            parts.layout.bytes_per_block(), parts.cache->events()),
       names_(static_cast<std::size_t>(parts.cache->pool().num_blocks())) {
   PLUMB_CHECK(copier_.block_bytes() == parts.layout.bytes_per_block(),
               "the cache's tensors are not what its layout says");
@@ -175,7 +181,8 @@ void TieredCache::prefetch(Sequence& seq) {
   if (missing.empty()) {
     return;
   }
-  seq.tiers.fetch = traffic_->fetch({missing.begin(), missing.end()});
+  seq.tiers.fetch =
+      traffic_->fetch({missing.begin(), missing.end()}, tier_owner(seq.request.tenant));
   const std::int64_t num_tokens = std::ssize(missing) * cache_.block_size();
   seq.tiers.hold_until =
       clock_.now() + kHoldAtLeast + num_tokens * kHoldFor1024Tokens / std::int64_t{1024};
@@ -263,12 +270,13 @@ void TieredCache::count_load(const Sequence& seq, std::int64_t num_blocks,
 
 void TieredCache::name(const Sequence& seq, std::int64_t begin, std::int64_t end,
                        std::span<const BlockId> table) {
+  const TierOwner owner = tier_owner(seq.request.tenant);
   for (std::int64_t i = begin; i < end; ++i) {
     const auto index = static_cast<std::size_t>(i);
     Name& name = at(table[index]);
     const std::uint32_t lease = cache_.pool().lease_number(table[index]);
     const bool is_queued = name.is_queued && name.is_named && name.lease == lease;
-    name = {seq.tiers.chain[index], lease, true, is_queued};
+    name = {seq.tiers.chain[index], owner, lease, true, is_queued};
   }
 }
 
@@ -283,6 +291,13 @@ void TieredCache::queue(std::span<const BlockId> blocks) {
       name.is_queued = true;
       to_copy_.push_back(block);
     }
+  }
+}
+
+void TieredCache::queue_all() {
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const auto block = static_cast<BlockId>(i);
+    queue(std::span(&block, 1));
   }
 }
 
@@ -323,7 +338,17 @@ Status TieredCache::on_evicted(std::int64_t num_blocks) {
       kept.push_back(block);
     }
   }
-  return copy_blocks(kept);
+  // The copies are told before what left the device: who reads that never finds a block nowhere.
+  KvEventRecorder* const events = cache_.events();
+  std::vector<KvEvent> removal;
+  if (events != nullptr) {
+    removal = events->take_device_removal();
+  }
+  Status status = copy_blocks(kept);
+  if (events != nullptr) {
+    events->append(std::move(removal));
+  }
+  return status;
 }
 
 void TieredCache::forget(Sequence& seq) {
@@ -359,10 +384,16 @@ void TieredCache::clear() {
   std::fill(names_.begin(), names_.end(), Name());
 }
 
-void TieredCache::finish() {
+void TieredCache::finish(Clock::TimePoint deadline) {
   poll();
+  if (traffic_ && write_policy_ == TierWritePolicy::kBack) {
+    queue_all();
+  }
   if (const Status status = copy_out(std::numeric_limits<std::int64_t>::max()); !status.ok()) {
     log_warning("cached prefixes are not kept", {{"reason", status.message()}});
+  }
+  if (traffic_) {
+    traffic_->finish_by(deadline);
   }
   traffic_.reset();
 }
@@ -370,9 +401,9 @@ void TieredCache::finish() {
 Status TieredCache::copy_blocks(std::span<const BlockId> blocks) {
   std::vector<std::pair<BlockHash, HostSlot>> copies;
   for (const BlockId block : blocks) {
-    HostSlot slot = host_.reserve();
+    HostSlot slot = host_.reserve(at(block).owner);
     if (slot.empty()) {
-      break;
+      continue;
     }
     copier_.to_host(block, slot.payload());
     copies.emplace_back(at(block).hash, std::move(slot));

@@ -38,9 +38,9 @@ struct TierParts {
 /// Blocks are named by the hash chain of their tokens. What the prefix tree lacks is brought from
 /// the disk to memory while a request waits, and from memory to the device right before the step
 /// that may admit it: then all that was found is a cached prefix like any other, or nothing is. The
-/// tree does not know of the tiers. In the other direction blocks are copied after a step, a
-/// bounded amount at a time, and written to the disk from the copy.
-/// Thread: engine; it never waits for the disk.
+/// tree does not know of the tiers. In the tiers a block belongs to the tenant whose sequence named
+/// it last on the device. In the other direction blocks are copied after a step, a bounded amount
+/// at a time, and written to the disk from the copy. Thread: engine; it never waits for the disk.
 class TieredCache {
  public:
   /// Bytes of host memory that these options ask for; 0: no tiers.
@@ -87,8 +87,9 @@ class TieredCache {
   /// Forgets all blocks, also those on the disk. Requires that no sequence runs or waits.
   void clear();
 
-  /// Copies the rest, finishes what the disk is to write, and ends its thread: before the end.
-  void finish();
+  /// Copies the rest, has the disk write what it can until then, and ends its thread: before the
+  /// end. With TierWritePolicy::kBack all prefixes of the device are the rest if there is a disk.
+  void finish(Clock::TimePoint deadline);
 
   /// Bytes that one call of copy_out() between steps may copy.
   static constexpr std::int64_t kStepBytes = std::int64_t{32} << 20;
@@ -108,6 +109,7 @@ class TieredCache {
   // again.
   struct Name {
     BlockHash hash{};
+    TierOwner owner{};
     std::uint32_t lease = 0;
     bool is_named = false;
     bool is_queued = false;
@@ -120,6 +122,7 @@ class TieredCache {
   void name(const Sequence& seq, std::int64_t begin, std::int64_t end,
             std::span<const BlockId> table);
   void queue(std::span<const BlockId> blocks);
+  void queue_all();
   bool is_valid(BlockId block) const;
 
   Name& at(BlockId block) { return names_[static_cast<std::size_t>(block)]; }
