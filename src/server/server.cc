@@ -383,10 +383,10 @@ void Server::launch_call(Transaction transaction, std::unique_ptr<ResponseFormat
   if (const auto header = transaction.request.headers.find("x-request-timeout-ms")) {
     std::int64_t value = 0;
     if (!parse_int64(trim(*header), &value) || value < 1 || value > kMaxTimeoutMs) {
-      transaction.send_error(
-          ApiError::invalid("invalid_value", "x-request-timeout-ms",
-                            "header 'x-request-timeout-ms' must be an integer from 1 to " +
-                                std::to_string(kMaxTimeoutMs)));
+      transaction.send_error(ApiError::invalid(
+          "invalid_value", "x-request-timeout-ms",
+          "header 'x-request-timeout-ms' is '" + std::string(header->substr(0, 32)) +
+              "', expected an integer from 1 to " + std::to_string(kMaxTimeoutMs)));
       return;
     }
     timeout = std::chrono::milliseconds(value);

@@ -215,6 +215,29 @@ TEST_F(ServedCache, events_are_streamed_replayed_and_continued) {
   EXPECT_EQ(next_event(lost).id, stored.id);
 }
 
+TEST_F(ServedCache, events_tell_what_lies_in_memory_by_hash) {
+  EngineOptions engine = with_events();
+  engine.tiers.host_bytes = std::int64_t{8} << 20;
+  engine.tiers.write_policy = TierWritePolicy::kThrough;
+  serve(PrefixScope::kShared, engine);
+  RawClient live(scene_->server().port());
+  ASSERT_TRUE(live.send(get_events("", kAdminKey)));
+  live.read_until("\r\n\r\n");
+  cached_tokens(kFirst);
+  const Json batch = parse_json(next_event(live).data).value();
+  const JsonArray on_device = array_at(batch, {1, 0});
+  const JsonArray in_memory = array_at(batch, {1, 1});
+  ASSERT_EQ(in_memory.size(), 7U) << to_text(batch);
+  EXPECT_EQ(on_device[6].as_string(), "GPU");
+  EXPECT_EQ(in_memory[0].as_string(), "BlockStored");
+  EXPECT_EQ(in_memory[1].as_array().size(), 2U);
+  EXPECT_EQ(to_text(in_memory[1]), to_text(on_device[1]));
+  EXPECT_TRUE(in_memory[2].is_null());
+  EXPECT_TRUE(in_memory[3].as_array().empty());
+  EXPECT_EQ(in_memory[4].as_int(), 32);
+  EXPECT_EQ(in_memory[6].as_string(), "CPU_PINNED");
+}
+
 TEST_F(ServedCache, events_are_for_the_operator_and_where_they_are_kept) {
   serve(PrefixScope::kShared, with_events());
   const auto status = [&](const char* key, const std::string& query = "") {
