@@ -56,6 +56,46 @@ Status write_all(int fd, std::string_view bytes, const std::string& path) {
   return {};
 }
 
+// Everything up to the end of the file; check(part) is asked after each part.
+template <class Check>
+Result<std::string> read_all(int fd, const std::string& path, std::uint64_t max_bytes,
+                             const Check& check) {
+  std::string content;
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t n = ::read(fd, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) {
+      continue;
+    }
+    if (n < 0) {
+      return system_error(path, "read");
+    }
+    if (n == 0) {
+      return content;
+    }
+    const std::string_view part(buffer, static_cast<std::size_t>(n));
+    PLUMB_RETURN_IF_ERROR(check(part));
+    content.append(part);
+    if (content.size() > max_bytes) {
+      return Status{Code::kResourceExhausted,
+                    path + ": is larger than the limit of " + std::to_string(max_bytes) + " bytes"};
+    }
+  }
+}
+
+// What a symbolic link names, seen from its folder; the path itself where it is no link.
+std::string target_of(const std::string& path) {
+  char buffer[4096];
+  const ssize_t n = ::readlink(path.c_str(), buffer, sizeof buffer);
+  if (n <= 0 || n == static_cast<ssize_t>(sizeof buffer)) {
+    return path;
+  }
+  std::string target(buffer, static_cast<std::size_t>(n));
+  const std::size_t slash = path.rfind('/');
+  return target.front() == '/' || slash == std::string::npos ? target
+                                                             : path.substr(0, slash + 1) + target;
+}
+
 Status open_regular(const std::string& path, FileDescriptor* fd, std::uint64_t* size) {
   struct stat st {};
 
@@ -124,25 +164,34 @@ Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) 
   if (fd.get() < 0) {
     return system_error(path, "open");
   }
-  std::string content;
-  char buffer[1 << 16];
-  for (;;) {
-    const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) {
-      continue;
-    }
-    if (n < 0) {
-      return system_error(path, "read");
-    }
-    if (n == 0) {
-      return content;
-    }
-    content.append(buffer, static_cast<std::size_t>(n));
-    if (content.size() > max_bytes) {
-      return Status{Code::kResourceExhausted,
-                    path + ": is larger than the limit of " + std::to_string(max_bytes) + " bytes"};
-    }
+  return read_all(fd.get(), path, max_bytes, [](std::string_view) { return Status(); });
+}
+
+Result<std::string> read_lines_file(const std::string& path, std::uint64_t max_line_bytes,
+                                    std::uint64_t max_bytes) {
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) {
+    return system_error(path, "open");
   }
+  std::uint64_t line = 1;
+  std::uint64_t line_bytes = 0;
+  return read_all(fd.get(), path, max_bytes, [&](std::string_view bytes) {
+    for (std::size_t end = bytes.find('\n'); end != std::string_view::npos;
+         end = bytes.find('\n')) {
+      if (line_bytes + end > max_line_bytes) {
+        break;
+      }
+      bytes.remove_prefix(end + 1);
+      line_bytes = 0;
+      ++line;
+    }
+    line_bytes += bytes.size();
+    return line_bytes <= max_line_bytes
+               ? Status()
+               : Status{Code::kInvalidArgument, path + ": line " + std::to_string(line) +
+                                                    " is longer than the limit of " +
+                                                    std::to_string(max_line_bytes) + " bytes"};
+  });
 }
 
 Status check_replaceable(const std::string& path) {
@@ -190,7 +239,12 @@ bool file_exists(const std::string& path) {
 }
 
 Status check_private_file(const std::string& path) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  FileDescriptor fd(
+      ::open(target_of(path).c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  if (fd.get() < 0 && errno == ELOOP) {
+    return {Code::kInvalidArgument,
+            path + ": is a link to a link; give the file itself or one link to it"};
+  }
   if (fd.get() < 0) {
     return system_error(path, "open");
   }

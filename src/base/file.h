@@ -41,14 +41,20 @@ class MappedFile {
 /// Reads a whole file. Errors kNotFound, kInvalidArgument; kResourceExhausted above max_bytes.
 Result<std::string> read_file(const std::string& path,
                               std::uint64_t max_bytes = std::uint64_t{1} << 30);
+/// Reads a file, a pipe or a device of lines to its end, waiting for a writer where there is none
+/// yet. Errors kNotFound, kInvalidArgument (a line above max_line_bytes, by its number);
+/// kResourceExhausted above max_bytes.
+Result<std::string> read_lines_file(const std::string& path, std::uint64_t max_line_bytes,
+                                    std::uint64_t max_bytes);
 /// Writes beside the target, fsyncs, renames, fsyncs the folder: the file is old or new, never
 /// half.
 Status write_file_atomic(const std::string& path, std::string_view content);
 bool file_exists(const std::string& path);
 /// Ok if nothing is at that path or a regular file is: what may be replaced by a rename.
 Status check_replaceable(const std::string& path);
-/// Ok if the path is a regular file of this user that nobody else may read or write (mode & 077 ==
-/// 0). Errors kNotFound, kInvalidArgument: says what is wrong and how to set it right.
+/// Ok if the path, or what it is a symbolic link to, is a regular file of this user that nobody
+/// else may read or write (mode & 077 == 0); a link to a link is not followed. Errors kNotFound,
+/// kInvalidArgument: says what is wrong and how to set it right.
 Status check_private_file(const std::string& path);
 
 /// A file that is appended to line by line; what sync() returned ok for survives a power cut. No

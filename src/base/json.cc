@@ -109,7 +109,8 @@ bool Json::to_int64(std::int64_t* out) const {
   }
   if (kind() == Kind::kDouble) {
     const double d = as_double();
-    if (d == std::floor(d) && d >= -9223372036854775808.0 && d < 9223372036854775808.0) {
+    // Not -2^63 itself: to it are rounded the integers just below, which do not fit.
+    if (d == std::floor(d) && d > -9223372036854775808.0 && d < 9223372036854775808.0) {
       *out = static_cast<std::int64_t>(d);
       return true;
     }

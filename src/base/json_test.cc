@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace plumb {
 namespace {
@@ -67,6 +68,14 @@ TEST(Json, an_integer_field_takes_whole_doubles_only) {
   EXPECT_FALSE(Json("32").to_int64(&i));
   EXPECT_FALSE(Json(true).to_int64(&i));
   EXPECT_FALSE(Json(1e19).to_int64(&i));
+  for (const char* text : {"-9223372036854775809", "-9223372036854775808.5", "-1e400", "1e400",
+                           "9223372036854775808", "18446744073709551616"}) {
+    EXPECT_FALSE(parse_json(text).value().to_int64(&i)) << text << " read as " << i;
+  }
+  EXPECT_TRUE(parse_json("-9223372036854775808").value().to_int64(&i));
+  EXPECT_EQ(i, std::numeric_limits<std::int64_t>::min());
+  EXPECT_TRUE(parse_json("-0.0").value().to_int64(&i));
+  EXPECT_EQ(i, 0);
 }
 
 TEST(Json, line_separators_and_controls_are_escaped_and_other_text_is_raw) {

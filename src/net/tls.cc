@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
+
 namespace plumb {
 namespace {
 
@@ -320,6 +322,7 @@ Result<std::unique_ptr<TlsContext>> TlsContext::server(const TlsServerOptions& o
                                               "': " + last_tls_error() +
                                               "; it must be a PEM chain, leaf first");
   }
+  PLUMB_RETURN_IF_ERROR(check_private_file(options.key_file).with("tls key file"));
   if (SSL_CTX_use_PrivateKey_file(context, options.key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
     return Status(Code::kInvalidArgument, "tls key file '" + options.key_file +
                                               "': " + last_tls_error() +

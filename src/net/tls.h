@@ -12,7 +12,8 @@ namespace plumb {
 /// Thread: any for creation; wrapping on the loop of the stream.
 class TlsContext {
  public:
-  /// Errors: kInvalidArgument naming the file that cannot be used.
+  /// Errors: kNotFound, kInvalidArgument naming the file that cannot be used; the key must pass
+  /// check_private_file().
   static Result<std::unique_ptr<TlsContext>> server(const TlsServerOptions& options);
   static Result<std::unique_ptr<TlsContext>> client(const TlsClientOptions& options);
 

@@ -7,6 +7,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <string>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "net/http_client.h"
@@ -49,6 +50,7 @@ void write_self_signed(const std::string& cert_file, const std::string& key_file
   out = std::fopen(key_file.c_str(), "w");
   PEM_write_PrivateKey(out, key, nullptr, nullptr, 0, nullptr, nullptr);
   std::fclose(out);
+  ::chmod(key_file.c_str(), 0600);
   X509_free(cert);
   EVP_PKEY_free(key);
 }
@@ -187,6 +189,19 @@ TEST_F(TlsTest, bad_key_files_are_named) {
   EXPECT_EQ(broken.status().code(), Code::kInvalidArgument);
   options.tls_key_file = "";
   EXPECT_FALSE(HttpServer::create(options, *this).ok());
+}
+
+TEST_F(TlsTest, a_key_that_others_may_read_is_refused) {
+  HttpServerOptions options;
+  options.tls_cert_file = cert_;
+  options.tls_key_file = key_;
+  ASSERT_EQ(::chmod(key_.c_str(), 0644), 0);
+  const auto readable = HttpServer::create(options, *this);
+  ASSERT_FALSE(readable.ok());
+  EXPECT_NE(readable.status().message().find("chmod 600 " + key_), std::string::npos)
+      << readable.status().message();
+  ASSERT_EQ(::chmod(key_.c_str(), 0600), 0);
+  EXPECT_TRUE(HttpServer::create(options, *this).ok());
 }
 
 }  // namespace
