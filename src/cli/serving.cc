@@ -57,6 +57,12 @@ void append_violations(const ServingOptions& options, std::vector<Status>* viola
   if (Status status = validate(options.engine.scheduler); !status.ok()) {
     violations->push_back(std::move(status));
   }
+  const std::int64_t max_context = options.engine.max_context;
+  if (max_context > 0 && options.engine.min_context > max_context) {
+    violations->emplace_back(Code::kInvalidArgument,
+                             "--min-context: " + std::to_string(options.engine.min_context) +
+                                 ", more than --max-context " + std::to_string(max_context));
+  }
 }
 
 Result<std::unique_ptr<Model>> load_weights(Checkpoint& checkpoint, Backend& backend,

@@ -15,6 +15,8 @@ constexpr std::int64_t kMaxBeyondLimit = 64;
 constexpr std::chrono::milliseconds kTierPatience{10};
 // What a stopped engine gives the disk to write the last prefixes.
 constexpr std::chrono::seconds kTierFinishTime{5};
+// Of the default length: the largest request of the API is a list of that many prompts.
+constexpr std::int64_t kMinQueue = 2048;
 
 }  // namespace
 
@@ -41,8 +43,9 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options, Eng
 Engine::Engine(const EngineOptions& options, const Clock& clock, std::unique_ptr<EngineCore> core)
     : options_(options),
       clock_(clock),
-      max_queued_requests_(options.max_queued_requests > 0 ? options.max_queued_requests
-                                                           : 4 * options.max_num_seqs),
+      max_queued_requests_(options.max_queued_requests > 0
+                               ? options.max_queued_requests
+                               : std::max(4 * options.max_num_seqs, kMinQueue)),
       core_(std::move(core)) {
   publish();
 }

@@ -84,6 +84,9 @@ class Engine {
 
   const EngineOptions& options() const { return options_; }
 
+  /// Requests that may wait besides those computed.
+  std::int64_t max_queued_requests() const { return max_queued_requests_; }
+
   /// Takes the messages that wait and runs one step if there is work; false if there was none.
   /// Requires start() was not called. Thread: one at a time.
   bool step();

@@ -81,6 +81,35 @@ TEST(EngineCreate, refuses_options_that_contradict_the_model) {
             Code::kInvalidArgument);
 }
 
+TEST(EngineCreate, refuses_a_least_context_that_no_request_can_have) {
+  ScriptedBackend backend;
+  FakeClock clock;
+  EngineOptions options = EngineScene::small_options();
+  options.min_context = 257;
+  const Status beyond_model = Engine::create(options, parts_on(backend, clock)).status();
+  EXPECT_EQ(beyond_model.code(), Code::kInvalidArgument);
+  EXPECT_EQ(
+      beyond_model.message(),
+      "--min-context: 257, a request has at most 256 tokens (--max-context, or what the model "
+      "was trained for)");
+  options.min_context = 256;
+  EXPECT_TRUE(Engine::create(options, parts_on(backend, clock)).ok());
+  options.max_context = 128;
+  EXPECT_FALSE(Engine::create(options, parts_on(backend, clock)).ok());
+  options.min_context = 0;  // 512 where the context is that long
+  EXPECT_TRUE(Engine::create(options, parts_on(backend, clock)).ok());
+}
+
+TEST(EngineCreate, the_default_queue_takes_the_largest_list_of_prompts) {
+  ScriptedBackend backend;
+  FakeClock clock;
+  EngineOptions options = EngineScene::small_options();
+  options.max_queued_requests = 0;
+  EXPECT_EQ(Engine::create(options, parts_on(backend, clock)).value()->max_queued_requests(), 2048);
+  options.max_queued_requests = 7;
+  EXPECT_EQ(Engine::create(options, parts_on(backend, clock)).value()->max_queued_requests(), 7);
+}
+
 TEST(EngineCreate, without_a_size_the_cache_takes_free_memory_up_to_what_is_useful) {
   ScriptedBackend backend;
   FakeClock clock;

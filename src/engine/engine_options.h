@@ -20,7 +20,7 @@ struct EngineOptions {
   std::int64_t merge_tokens = 0;
   std::int64_t max_partial_prefills = 2;
   std::int64_t max_context = 0;
-  std::int64_t min_context = 512;
+  std::int64_t min_context = 0;
   std::int64_t kv_cache_bytes = 0;
   std::int64_t memory_reserve_bytes = std::int64_t{256} << 20;
   std::int64_t max_queued_requests = 0;
@@ -48,17 +48,20 @@ struct EngineOptions {
         field(&S::max_context, "max-context",
               "tokens of prompt and answer together; 0 = what the model was trained for", 0,
               1 << 30),
-        field(&S::min_context, "min-context",
-              "refuse to start when the cache cannot hold one request of that many tokens", 1,
-              1 << 30),
+        field(
+            &S::min_context, "min-context",
+            "refuse to start when the cache cannot hold one request of that many tokens; 0 = 512, "
+            "or max-context where that is less",
+            0, 1 << 30),
         bytes_field(&S::kv_cache_bytes, "kv-cache-bytes",
                     "memory of the KV cache; 0 = what is free, at most max-num-seqs times "
                     "max-context"),
         bytes_field(&S::memory_reserve_bytes, "memory-reserve-bytes",
                     "memory left free when the KV cache takes what is free"),
         field(&S::max_queued_requests, "max-queued-requests",
-              "requests that may wait besides those computed; 0 = four times max-num-seqs", 0,
-              1 << 24),
+              "requests that may wait besides those computed; 0 = four times max-num-seqs, at "
+              "least 2048",
+              0, 1 << 24),
         field(&S::max_queued_tokens, "max-queued-tokens",
               "prompt tokens that may wait; 0 = no limit", 0),
         field(&S::timeout, "request-timeout", "time from submission to the last token; 0s = none"),

@@ -14,6 +14,8 @@ namespace {
 
 // Prompt tokens of one step whose log probabilities are computed.
 constexpr std::int64_t kMaxLogitsTokens = 32;
+// What the cache must hold where --min-context does not say it.
+constexpr std::int64_t kMinContext = 512;
 
 // The back end if the host cannot read its memory, else null.
 Backend* device_of(const EngineParts& parts) {
@@ -112,6 +114,12 @@ Result<EngineCore::Sizes> EngineCore::measure(const EngineOptions& options, cons
                                               std::to_string(model.facts().max_context_len)};
   }
   Sizes sizes = choose_sizes(options, model);
+  if (options.min_context > sizes.max_context_len) {
+    return Status{Code::kInvalidArgument,
+                  "--min-context: " + std::to_string(options.min_context) +
+                      ", a request has at most " + std::to_string(sizes.max_context_len) +
+                      " tokens (--max-context, or what the model was trained for)"};
+  }
   DryRun dry = dry_run(model, meta_ops, sizes.step, sizes.max_context_len);
   sizes.ops = std::move(dry.ops);
   const KvLayout layout = model.kv_layout();
@@ -125,7 +133,8 @@ Result<EngineCore::Sizes> EngineCore::measure(const EngineOptions& options, cons
   needs.max_useful_tokens = options.max_num_seqs * sizes.max_context_len;
   needs.kv_cache_bytes = options.kv_cache_bytes;
   needs.reserve_bytes = options.memory_reserve_bytes + TieredCache::host_bytes(options);
-  needs.min_context = std::min(options.min_context, sizes.max_context_len);
+  needs.min_context =
+      options.min_context > 0 ? options.min_context : std::min(kMinContext, sizes.max_context_len);
   PLUMB_ASSIGN(sizes.memory, plan_memory(needs));
   return sizes;
 }

@@ -66,10 +66,7 @@ std::shared_ptr<Generation> TextService::new_generation(GenerationListener& list
 }
 
 std::int64_t TextService::max_choices() const {
-  const EngineOptions& options = engine_.options();
-  const std::int64_t queue =
-      options.max_queued_requests > 0 ? options.max_queued_requests : 4 * options.max_num_seqs;
-  return queue + options.max_num_seqs;
+  return engine_.max_queued_requests() + engine_.options().max_num_seqs;
 }
 
 bool TextService::is_healthy(std::chrono::nanoseconds max_age) const {

@@ -35,6 +35,18 @@ TEST(Completions, greedy_answers_repeat_and_count_their_tokens) {
   EXPECT_EQ(int_at(first, {"usage", "prompt_tokens"}), int_at(counted, {"count"}));
 }
 
+TEST(Completions, the_largest_list_of_prompts_is_taken_by_an_empty_queue) {
+  ServedScene scene;
+  std::string prompts = "[1]";
+  for (int i = 1; i < 2048; ++i) {
+    prompts += ",[" + std::to_string(1 + i % 200) + "]";
+  }
+  const Json answer =
+      scene.post(kCompletions, completion("[" + prompts + "]", R"("max_tokens":1)"));
+  EXPECT_EQ(array_at(answer, {"choices"}).size(), 2048U);
+  EXPECT_EQ(int_at(answer, {"choices", 2047, "index"}), 2047);
+}
+
 TEST(Completions, sixteen_tokens_are_the_default) {
   ServedScene scene;
   const Json answer = scene.post(kCompletions, completion("\"x\"", R"("ignore_eos":true)"));
