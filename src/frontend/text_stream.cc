@@ -22,10 +22,11 @@ TokenText TextStream::describe(const EmittedToken& token) const {
 
 void TextStream::take(const EmittedToken& token, std::string* text) {
   std::string decoded;
+  const std::int64_t begin = decoded_bytes_;
   detokenizer_.push(token.token, &decoded);
   decoded_bytes_ += static_cast<std::int64_t>(decoded.size());
   const bool is_open = !detokenizer_.held().empty();
-  pending_.push_back({describe(token), decoded_bytes_ + (is_open ? 1 : 0)});
+  pending_.push_back({describe(token), begin, decoded_bytes_ + (is_open ? 1 : 0)});
   if (++num_tokens_ <= min_tokens_) {
     text->append(decoded);
   } else if (matcher_.push(decoded, text) && include_stop_str_) {
@@ -33,8 +34,13 @@ void TextStream::take(const EmittedToken& token, std::string* text) {
   }
 }
 
-void TextStream::release(std::int64_t emitted, bool everything, ChoiceDelta* delta) {
-  while (!pending_.empty() && (everything || pending_.front().text_end <= emitted)) {
+void TextStream::release(bool is_last, ChoiceDelta* delta) {
+  const bool is_cut = matcher_.has_matched();
+  const auto is_due = [&](const Pending& next) {
+    return is_cut ? next.text_begin < emitted_bytes_ || next.text_end <= emitted_bytes_
+                  : is_last || next.text_end <= emitted_bytes_;
+  };
+  while (!pending_.empty() && is_due(pending_.front())) {
     delta->tokens.push_back(std::move(pending_.front().token));
     pending_.pop_front();
   }
@@ -64,7 +70,7 @@ ChoiceDelta TextStream::consume(const StreamEvent& event) {
     }
   }
   emitted_bytes_ += static_cast<std::int64_t>(delta.text.size());
-  release(emitted_bytes_, is_last && !matcher_.has_matched(), &delta);
+  release(is_last, &delta);
   return delta;
 }
 

@@ -27,7 +27,8 @@ struct TextStreamOptions {
 };
 
 /// Turns the token events of one sequence into text: detokenises, looks for stop strings, and
-/// releases each token together with the text that it ended.
+/// releases each token together with the text that it ended. A token of which a stop string cuts
+/// off a part belongs to the text when any of its bytes do, so that every byte has its token.
 ///
 /// Thread: any single one. Cost: amortised O(bytes).
 class TextStream {
@@ -51,12 +52,13 @@ class TextStream {
  private:
   struct Pending {
     TokenText token;
-    std::int64_t text_end;  // bytes of text after which the token is complete
+    std::int64_t text_begin;  // bytes of text before the token
+    std::int64_t text_end;    // bytes of text after which the token is complete
   };
 
   void take(const EmittedToken& token, std::string* text);
   TokenText describe(const EmittedToken& token) const;
-  void release(std::int64_t emitted, bool everything, ChoiceDelta* delta);
+  void release(bool is_last, ChoiceDelta* delta);
 
   const Tokenizer& tokenizer_;
   std::int64_t min_tokens_;

@@ -148,6 +148,40 @@ TEST_F(TextStreams, tokens_of_the_event_in_which_a_stop_matched_come_with_their_
   EXPECT_EQ(bytes_of(text.consume(event_of("abENDxyz"))), "ab");
 }
 
+TEST_F(TextStreams, a_token_that_a_stop_string_cuts_comes_with_the_part_that_is_text) {
+  TextStreamOptions options;
+  options.stops = {"end>"};
+  options.skip_special_tokens = false;  // the one token here of several bytes: "<end>"
+  StreamEvent event = event_of("a");
+  event.tokens.push_back({256, -1.0F, {}});
+  event.tokens.push_back({'b', -1.0F, {}});
+  TextStream cut = stream(options);
+  const ChoiceDelta delta = cut.consume(event);
+  EXPECT_EQ(delta.text, "a<");
+  EXPECT_EQ(bytes_of(delta), "a<end>");
+  options.stops = {"<end"};  // no byte of the token is left
+  TextStream whole = stream(options);
+  EXPECT_EQ(bytes_of(whole.consume(event)), "a");
+  options.include_stop_str = true;
+  TextStream kept = stream(options);
+  const ChoiceDelta with_stop = kept.consume(event);
+  EXPECT_EQ(with_stop.text, "a<end");
+  EXPECT_EQ(bytes_of(with_stop), "a<end>");
+}
+
+TEST_F(TextStreams, a_cut_token_comes_when_the_stop_string_is_complete) {
+  TextStreamOptions options;
+  options.stops = {"nd>b"};
+  options.skip_special_tokens = false;
+  StreamEvent event = event_of("a");
+  event.tokens.push_back({256, -1.0F, {}});
+  TextStream text = stream(options);
+  const ChoiceDelta first = text.consume(event);
+  EXPECT_EQ(first.text, "a<e");
+  EXPECT_EQ(bytes_of(first), "a");
+  EXPECT_EQ(bytes_of(text.consume(event_of("b"))), "<end>");
+}
+
 TEST_F(TextStreams, the_token_that_ends_a_text_is_counted_and_not_shown) {
   for (const FinishReason reason : {FinishReason::kEos, FinishReason::kStop}) {
     TextStream text = stream();
