@@ -13,6 +13,8 @@ namespace plumb {
 namespace {
 
 constexpr std::size_t kMaxNamedFields = 16;
+constexpr std::uint64_t kMaxLineBytes = std::uint64_t{32} << 20;  // as the body of a request
+constexpr std::uint64_t kMaxInputBytes = std::uint64_t{1} << 36;
 
 class GenerateCommand final : public Command {
  public:
@@ -75,7 +77,7 @@ class GenerateCommand final : public Command {
 
  private:
   Result<OfflineProgress> generate() {
-    PLUMB_ASSIGN(const std::string content, read_file(input_, std::uint64_t{1} << 36));
+    PLUMB_ASSIGN(const std::string content, read_lines_file(input_, kMaxLineBytes, kMaxInputBytes));
     PLUMB_ASSIGN(const std::unique_ptr<Serving> serving, Serving::create(serving_, system_clock()));
     const ServedModelFacts& facts = serving->service().model().facts();
     const Result<OfflineInput> input = read_offline_input(content, facts.defaults, ApiLimits());

@@ -106,8 +106,11 @@ Result<std::unique_ptr<ChatTemplate>> load_chat_template(const Checkpoint& check
   if (!source.has_value()) {
     return std::unique_ptr<ChatTemplate>();
   }
-  PLUMB_ASSIGN(ChatTemplate parsed, ChatTemplate::parse(*source, special_texts(tokenizer)));
-  return std::make_unique<ChatTemplate>(std::move(parsed));
+  Result<ChatTemplate> parsed = ChatTemplate::parse(*source, special_texts(tokenizer));
+  if (!parsed.ok()) {
+    return parsed.status().with(checkpoint.path() + ": chat template");
+  }
+  return std::make_unique<ChatTemplate>(std::move(parsed).value());
 }
 
 Result<TextParts> load_text_parts(const Checkpoint& checkpoint) {
