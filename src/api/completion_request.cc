@@ -154,7 +154,7 @@ std::variant<CompletionRequest, ApiError> read_completion_request(const Json& bo
   if (!fields.ok()) {
     return *fields.error();
   }
-  request.ignored_fields = fields.unread();
+  request.ignored_fields = fields.ignored();
   return request;
 }
 

@@ -158,11 +158,10 @@ void read_json_schema(const FieldReader& format, const Json& value, FieldReader&
   if (!inner.has("schema")) {
     inner.fail(ApiError::missing(inner.path("schema")));
   }
-  if (!inner.ok()) {
-    fields.fail(*inner.error());
-    return;
+  fields.absorb(inner);
+  if (inner.ok()) {
+    collector.take(inner, "schema", Kind::kJsonSchema, strict);  // enforced either way
   }
-  collector.take(inner, "schema", Kind::kJsonSchema, strict);  // enforced either way
 }
 
 void read_response_format(FieldReader& fields, Collector& collector) {
@@ -182,8 +181,13 @@ void read_response_format(FieldReader& fields, Collector& collector) {
     format.fail(
         ApiError::unsupported(fields.path("response_format"), "structural tags are not offered"));
   }
+  const std::string member = type == "regex" && format.has("pattern") ? "pattern" : type;
+  const bool has_member = type != "text" && type != "json_object";
+  if (format.ok() && has_member && !format.has(member)) {
+    format.fail(ApiError::missing(format.path(member)));
+  }
+  fields.absorb(format);
   if (!format.ok()) {
-    fields.fail(*format.error());
     return;
   }
   if (type == "json_object") {
@@ -191,14 +195,9 @@ void read_response_format(FieldReader& fields, Collector& collector) {
     spec.kind = Kind::kJsonObject;
     spec.param = fields.path("response_format");
     collector.add(std::move(spec));
-    return;
-  }
-  const std::string member = type == "regex" && format.has("pattern") ? "pattern" : type;
-  if (type != "text" && !format.has(member)) {
-    fields.fail(ApiError::missing(format.path(member)));
   } else if (type == "json_schema") {
     read_json_schema(format, *format.find("json_schema"), fields, collector);
-  } else if (type != "text") {
+  } else if (has_member) {
     collector.take(format, member, type == "regex" ? Kind::kRegex : Kind::kGrammar);
   }
 }

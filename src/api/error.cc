@@ -45,9 +45,10 @@ ApiError ApiError::not_found(const std::string& what) {
   return make(404, kInvalidRequest, "not_found", what);
 }
 
-ApiError ApiError::model_not_found(const std::string& model) {
+ApiError ApiError::model_not_found(const std::string& model, const std::string& served) {
   ApiError error = make(404, kInvalidRequest, "model_not_found",
-                        "the model '" + model.substr(0, 128) + "' does not exist");
+                        "the model '" + model.substr(0, 128) + "' does not exist; served is '" +
+                            served.substr(0, 128) + "'");
   error.param = "model";
   return error;
 }

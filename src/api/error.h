@@ -27,7 +27,8 @@ struct ApiError {
   static ApiError wrong_type(const std::string& param, const std::string& expected);
   static ApiError unsupported(const std::string& param, const std::string& why);
   static ApiError not_found(const std::string& what);
-  static ApiError model_not_found(const std::string& model);
+  /// Names the one that is served.
+  static ApiError model_not_found(const std::string& model, const std::string& served);
   /// The prompt (or prompt + completion) does not fit. `param` is messages, prompt or input.
   static ApiError context_length(const std::string& param, std::int64_t prompt_tokens,
                                  std::int64_t completion_tokens, std::int64_t context_len);

@@ -12,6 +12,11 @@ std::string number_text(double value) {
   return std::isfinite(value) ? to_text(Json(value)) : "too large for a number";
 }
 
+// An integer that no int64 holds; its digits are lost where it was read as a floating point number.
+std::string beyond_int64(double value) {
+  return value < 0 ? "below -9223372036854775808" : "above 9223372036854775807";
+}
+
 }  // namespace
 
 FieldReader::FieldReader(const JsonObject& object, std::string path)
@@ -50,7 +55,7 @@ std::optional<std::int64_t> FieldReader::integer(std::string_view name, std::int
   if (!fits || value < min || value > max) {
     fail(ApiError::invalid("invalid_value", path(name),
                            "'" + path(name) + "' is " +
-                               (fits ? std::to_string(value) : number_text(field->as_double())) +
+                               (fits ? std::to_string(value) : beyond_int64(field->as_double())) +
                                ", expected an integer from " + std::to_string(min) + " to " +
                                std::to_string(max)));
     return std::nullopt;
@@ -147,6 +152,27 @@ const JsonObject* FieldReader::object(std::string_view name) {
     return nullptr;
   }
   return &field->as_object();
+}
+
+void FieldReader::absorb(const FieldReader& inner) {
+  constexpr std::size_t kMaxNested = 100;
+  if (!inner.ok()) {
+    fail(*inner.error());
+  }
+  for (std::string& name : inner.ignored()) {
+    if (nested_.size() < kMaxNested) {
+      nested_.push_back(std::move(name));
+    }
+  }
+}
+
+std::vector<std::string> FieldReader::ignored() const {
+  std::vector<std::string> paths;
+  for (const std::string& name : unread()) {
+    paths.push_back(path(name));
+  }
+  paths.insert(paths.end(), nested_.begin(), nested_.end());
+  return paths;
 }
 
 std::vector<std::string> FieldReader::unread() const {

@@ -45,13 +45,19 @@ class FieldReader {
 
   const std::optional<ApiError>& error() const { return error_; }
 
+  /// Takes over what the reader of a nested object found: its error and its ignored fields.
+  void absorb(const FieldReader& inner);
+
   /// Names of the object's fields that were never asked for, in order.
   std::vector<std::string> unread() const;
+  /// Paths of those fields, then of the nested objects' ones, of which the first 100 are kept.
+  std::vector<std::string> ignored() const;
 
  private:
   const JsonObject& object_;
   std::string path_;
   std::set<std::string, std::less<>> read_;
+  std::vector<std::string> nested_;  // paths of ignored fields of absorbed readers
   std::optional<ApiError> error_;
 };
 

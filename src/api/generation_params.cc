@@ -138,9 +138,7 @@ void read_stream(FieldReader& fields, GenerationParams* params) {
   params->include_usage = inner.boolean("include_usage").value_or(false);
   params->continuous_usage = inner.boolean("continuous_usage_stats").value_or(false);
   inner.boolean("include_obfuscation");
-  if (!inner.ok()) {
-    fields.fail(*inner.error());
-  }
+  fields.absorb(inner);
 }
 
 // Stored nowhere, but held to the limits of the API.

@@ -120,6 +120,62 @@ TEST(ChatRequest, numbers_beyond_every_integer_are_out_of_range_not_of_another_t
   EXPECT_EQ(chat_error(R"(,"max_tokens":9223372036854775808)"), "400 invalid_value max_tokens");
 }
 
+TEST(ChatRequest, an_integer_that_does_not_fit_is_refused_with_its_range_and_never_rounded) {
+  const auto message = [](const std::string& members) {
+    return std::get<ApiError>(read_chat(members)).message;
+  };
+  EXPECT_EQ(
+      message(R"(,"seed":-9223372036854775809)"),
+      "'seed' is below -9223372036854775808, expected an integer from -9223372036854775808 to "
+      "9223372036854775807");
+  EXPECT_EQ(message(R"(,"top_k":1e400)"),
+            "'top_k' is above 9223372036854775807, expected an integer from -1 to "
+            "9223372036854775807");
+  const auto read = read_chat(R"(,"seed":-9223372036854775808,"n":-0.0)");
+  EXPECT_EQ(std::get<ApiError>(read).message, "'n' is 0, expected an integer from 1 to 128");
+  for (const char* field :
+       {"seed", "n", "top_k", "min_tokens", "max_tokens", "priority", "max_completion_tokens",
+        "timeout_ms", "stream_interval", "truncate_prompt_tokens", "thinking_token_budget"}) {
+    for (const char* value : {"-9223372036854775809", "9223372036854775808", "1e400", "-1e400"}) {
+      EXPECT_EQ(chat_error(",\"" + std::string(field) + "\":" + value),
+                "400 invalid_value " + std::string(field))
+          << value;
+    }
+  }
+}
+
+TEST(ChatRequest, unknown_fields_of_nested_objects_are_named_by_their_paths) {
+  const Json body =
+      parse_json(R"({"foo":1,"messages":[{"role":"user","content":[)"
+                 R"({"type":"text","text":"x","detail":1}],"mood":"good"},)"
+                 R"({"role":"assistant","content":null,"annotations":[],"tool_calls":[)"
+                 R"({"id":"c","type":"function","index":0,"function":{"name":"f",)"
+                 R"("arguments":"{}","args":1}}]}],)"
+                 R"("stream":true,"stream_options":{"include_usage":true,"usage":1},)"
+                 R"("response_format":{"type":"json_schema","bar":1,)"
+                 R"("json_schema":{"name":"n","schema":{},"baz":1}},)"
+                 R"("metadata":{"free":"v"},"chat_template_kwargs":{"free":1}})")
+          .value();
+  const auto result = read_chat_request(body, SamplingDefaults(), ApiLimits());
+  ASSERT_TRUE(std::holds_alternative<ChatRequest>(result)) << std::get<ApiError>(result).message;
+  EXPECT_EQ(std::get<ChatRequest>(result).ignored_fields,
+            (std::vector<std::string>{
+                "foo", "messages[0].mood", "messages[0].content[0].detail",
+                "messages[1].tool_calls[0].index", "messages[1].tool_calls[0].function.args",
+                "stream_options.usage", "response_format.bar", "response_format.json_schema.baz"}));
+}
+
+TEST(ChatRequest, of_many_unknown_nested_fields_some_are_kept) {
+  std::string members;
+  for (int i = 0; i < 1000; ++i) {
+    members += ",\"k" + std::to_string(i) + "\":1";
+  }
+  const Json body =
+      parse_json(R"({"messages":[{"role":"user","content":"x")" + members + "}]}").value();
+  const auto result = read_chat_request(body, SamplingDefaults(), ApiLimits());
+  EXPECT_EQ(std::get<ChatRequest>(result).ignored_fields.size(), 100U);
+}
+
 std::string with_field(const std::string& field) {
   return body_error(R"({"messages":[{"role":"user","content":"x"}],)" + field + "}");
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/serving.h"
 #include "cli/signals.h"
@@ -13,6 +15,20 @@
 
 namespace plumb {
 namespace {
+
+bool is_printable(std::string_view name) {
+  return is_valid_utf8(name) && std::none_of(name.begin(), name.end(), [](char c) {
+           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+         });
+}
+
+void warn_of_a_small_cache(const ServedModelFacts& facts) {
+  if (facts.kv_tokens < facts.context_len) {
+    log_warning("the KV cache holds " + std::to_string(facts.kv_tokens) +
+                " tokens, fewer than the context of " + std::to_string(facts.context_len) +
+                ": longer requests are refused; raise --kv-cache-bytes or lower --max-context");
+  }
+}
 
 class ServeCommand final : public Command {
  public:
@@ -42,6 +58,7 @@ class ServeCommand final : public Command {
     if (!serving.ok()) {
       return report(serving.status());
     }
+    warn_of_a_small_cache(serving.value()->service().model().facts());
     Metrics metrics;
     ServerParts parts{serving.value()->service(), metrics, clock,
                       [&] { return describe(*serving.value()); }, version_number()};
@@ -68,6 +85,10 @@ class ServeCommand final : public Command {
  protected:
   void check(std::vector<Status>* violations) const override {
     append_violations(serving_, violations);
+    if (!is_printable(server_.served_model_name)) {
+      violations->emplace_back(Code::kInvalidArgument,
+                               "--served-model-name: holds a control character or is not UTF-8");
+    }
     const std::string& root = server_.root_path;
     if (!root.empty() && (root.front() != '/' || root.back() == '/')) {
       violations->emplace_back(Code::kInvalidArgument,

@@ -155,8 +155,9 @@ class OfflineRun {
 
   // An item that asks for another model has no choices here, as on the server.
   Choices choices_of(const std::string& model, const std::function<Choices()>& make) const {
-    const bool is_other = !model.empty() && model != service_.model().facts().served_name;
-    return is_other ? Choices(ApiError::model_not_found(model)) : make();
+    const std::string& served = service_.model().facts().served_name;
+    const bool is_other = !model.empty() && model != served;
+    return is_other ? Choices(ApiError::model_not_found(model, served)) : make();
   }
 
   // False when the engine is full for now: the item is tried again later.

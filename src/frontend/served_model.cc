@@ -85,8 +85,9 @@ std::variant<Rendering, ApiError> render(const ChatTemplate* chat_template,
   }
   Result<Rendering> rendered = chat_template->render(inputs);
   if (!rendered.ok()) {
-    return ApiError::invalid("invalid_value", "messages",
-                             "chat template: " + rendered.status().message());
+    const std::string why = rendered.status().message();
+    const char* of = why.starts_with("template line ") ? "chat " : "chat template: ";
+    return ApiError::invalid("invalid_value", "messages", of + why);
   }
   return std::move(rendered).value();
 }
@@ -237,10 +238,14 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::chat_choices(
 }
 
 std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choices(
-    const CompletionRequest& request, const std::string& request_id) const {
+    const CompletionRequest& request, const std::string& request_id,
+    const std::atomic<bool>* is_unwanted) const {
   std::vector<ChoiceRequest> choices;
   const std::uint64_t own_seed = random_seed();  // one for all prompts, so that it can be told
   for (const Prompt& prompt : request.prompts) {
+    if (is_unwanted != nullptr && is_unwanted->load()) {
+      return ApiError::from_status({Code::kCancelled, "cancelled"});
+    }
     const auto* text = std::get_if<std::string>(&prompt);
     if (text != nullptr) {
       if (std::optional<ApiError> error = check_bytes("prompt", text->size())) {

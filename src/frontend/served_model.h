@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -65,9 +66,11 @@ class ServedModel {
   /// The choices of a chat completion, ready for the engine.
   std::variant<std::vector<ChoiceRequest>, ApiError> chat_choices(
       const ChatRequest& request, const std::string& request_id) const;
-  /// The choices of a text completion: `best_of` for each prompt.
+  /// The choices of a text completion: `best_of` for each prompt. Once *is_unwanted (may be null)
+  /// is set, no further prompt is tokenised and the result is an error.
   std::variant<std::vector<ChoiceRequest>, ApiError> completion_choices(
-      const CompletionRequest& request, const std::string& request_id) const;
+      const CompletionRequest& request, const std::string& request_id,
+      const std::atomic<bool>* is_unwanted = nullptr) const;
 
   /// The part of the prefix cache in which requests of that scope share.
   std::string namespace_of(const CacheScope& scope) const;

@@ -9,7 +9,6 @@ namespace plumb {
 namespace {
 
 constexpr const char* kEventStream = "text/event-stream; charset=utf-8";
-constexpr int kClientLeft = 499;  // for metrics only: nobody receives it
 
 std::string event_of(const std::string& payload) {
   std::string out;

@@ -13,7 +13,6 @@ constexpr std::size_t kMaxReaders = 16;
 constexpr std::chrono::milliseconds kInterval{20};
 constexpr std::int64_t kPageBytes = 256 << 10;
 constexpr std::int64_t kMaxUnsentBytes = 1 << 20;
-constexpr int kClientLeft = 499;  // for metrics only: nobody receives it
 
 }  // namespace
 

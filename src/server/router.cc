@@ -55,6 +55,16 @@ std::string percent_decoded(std::string_view text) {
   return out;
 }
 
+std::vector<std::string> Router::paths() const {
+  std::vector<std::string> paths;
+  for (const Route& route : routes_) {
+    if (std::find(paths.begin(), paths.end(), route.path) == paths.end()) {
+      paths.push_back(route.path);
+    }
+  }
+  return paths;
+}
+
 RouteMatch Router::match(std::string_view method, std::string_view path) const {
   if (path.size() > 1 && path.ends_with('/')) {
     path.remove_suffix(1);

@@ -34,6 +34,9 @@ class Router {
 
   RouteMatch match(std::string_view method, std::string_view path) const;
 
+  /// Every path once, in the order of addition.
+  std::vector<std::string> paths() const;
+
  private:
   std::vector<Route> routes_;
 };

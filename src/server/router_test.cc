@@ -17,6 +17,7 @@ TEST(Router, finds_routes_by_method_and_path_and_names_allowed_methods) {
   EXPECT_EQ(router.match("GET", "/v1/%6dodels").route->path, "/v1/models");
   EXPECT_EQ(router.match("PUT", "/v1/models/a").allowed, (std::vector<std::string>{"GET", "POST"}));
   EXPECT_TRUE(router.match("GET", "/nope").allowed.empty());
+  EXPECT_EQ(router.paths(), (std::vector<std::string>{"/v1/models", "/v1/models/{id}"}));
 }
 
 TEST(PercentDecoded, resolves_escapes_and_leaves_broken_ones) {

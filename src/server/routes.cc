@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <utility>
 
 #include "api/ids.h"
@@ -9,17 +10,19 @@ namespace {
 
 constexpr std::chrono::seconds kMaxHeartbeatAge{20};
 
-// The first ten; names come from the client, and a header takes no control characters.
-// A field name as it may stand in a header: what is no letter, digit, '_', '-' or '.' becomes '?'.
+// The path of a field as it may stand in a header: names come from the client, and a header takes
+// no control characters. What is no letter, digit, '_', '-', '.' or bracket becomes '?'.
 std::string header_safe(std::string name) {
   for (char& c : name) {
     const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+                          (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' || c == '[' ||
+                          c == ']';
     c = is_plain ? c : '?';
   }
   return name;
 }
 
+// The first ten.
 std::string joined_names(const std::vector<std::string>& names) {
   std::string out;
   for (std::size_t i = 0; i < names.size() && i < 10; ++i) {
@@ -85,7 +88,8 @@ ResponseEnvelope Server::envelope(std::string id, const GenerationParams& params
           facts.fingerprint};
 }
 
-Server::Prepared Server::prepare_chat(const Json& body) const {
+Server::Prepared Server::prepare_chat(const Json& body,
+                                      const std::atomic<bool>& /*is_unwanted*/) const {
   auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
@@ -112,7 +116,8 @@ Server::Prepared Server::prepare_chat(const Json& body) const {
   };
 }
 
-Server::Prepared Server::prepare_completion(const Json& body) const {
+Server::Prepared Server::prepare_completion(const Json& body,
+                                            const std::atomic<bool>& is_unwanted) const {
   auto read = read_completion_request(body, parts_.service.model().facts().defaults, limits_);
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
@@ -124,7 +129,7 @@ Server::Prepared Server::prepare_completion(const Json& body) const {
   if (std::optional<ApiError> error = check_fields(request.ignored_fields)) {
     return *std::move(error);
   }
-  auto choices = parts_.service.model().completion_choices(request, "");
+  auto choices = parts_.service.model().completion_choices(request, "", &is_unwanted);
   if (auto* error = std::get_if<ApiError>(&choices)) {
     return std::move(*error);
   }
@@ -163,10 +168,11 @@ void Server::models(Transaction transaction) const {
 }
 
 void Server::one_model(Transaction transaction, const std::string& id) const {
-  if (id == parts_.service.model().facts().served_name) {
+  const std::string& served = parts_.service.model().facts().served_name;
+  if (id == served) {
     transaction.send_json(model_row());
   } else {
-    transaction.send_error(ApiError::model_not_found(id));
+    transaction.send_error(ApiError::model_not_found(id, served));
   }
 }
 

@@ -8,23 +8,18 @@
 #include "api/ids.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "net/tls.h"
 
 namespace plumb {
 namespace {
 
-constexpr std::size_t kWorkerBodyBytes = 32 << 10;  // larger bodies are prepared off the loop
 constexpr std::int64_t kMaxQueuedBodies = 256;
 constexpr std::int64_t kMaxQueuedGrammars = 256;
-constexpr std::int64_t kMaxMixedItems = 100'000;
 constexpr std::int64_t kMaxTimeoutMs = 86'400'000;
+constexpr std::chrono::seconds kLastWords{1};  // for answers on their way when the drain ends
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
-}
-
-bool is_json_type(std::string_view content_type) {
-  const std::string type = to_lower_ascii(trim(content_type.substr(0, content_type.find(';'))));
-  return type.empty() || type == "application/json";
 }
 
 std::string request_id_of(const HttpRequest& request) {
@@ -40,6 +35,8 @@ std::string transport_error(int http_status, const HttpLimits& limits) {
     case 413:
       return "the body is larger than " + std::to_string(limits.max_body_bytes) +
              " bytes (--max-body-bytes)";
+    case 415:
+      return "the content encoding is not supported; send gzip, zstd or none";
     case 414:
       return "the URL is longer than " + std::to_string(limits.max_url_bytes) + " bytes";
     case 431:
@@ -92,6 +89,7 @@ Server::~Server() {
     loop_->stop();
   }
   calls_.clear();  // their timers are the loop's
+  preparations_.clear();
   kv_feed_.reset();
   loop_.reset();
 }
@@ -107,7 +105,10 @@ Result<std::unique_ptr<Server>> Server::create(const ServerOptions& options,
 
 Status Server::check(const ServerOptions& options) {
   KeySet keys;
-  return load_keys(options, &keys);
+  PLUMB_RETURN_IF_ERROR(load_keys(options, &keys));
+  return options.tls_cert_file.empty()
+             ? Status()
+             : TlsContext::server({options.tls_cert_file, options.tls_key_file}).status();
 }
 
 Status Server::listen() {
@@ -156,7 +157,7 @@ void Server::drain() {
     }
   }
   end_on_loop();
-  http_->shutdown(std::max(deadline - parts_.clock.now(), Clock::TimePoint::duration::zero()));
+  http_->shutdown(std::max<Clock::TimePoint::duration>(deadline - parts_.clock.now(), kLastWords));
 }
 
 // Ends, on their thread, the calls and streams that are left.
@@ -166,6 +167,7 @@ void Server::end_on_loop() {
     for (auto& [id, call] : calls_) {
       call->fail(ApiError::from_status({Code::kCancelled, "the server is shutting down"}));
     }
+    abandon_preparations();
     if (kv_feed_ != nullptr) {
       kv_feed_->close();
     }
@@ -253,20 +255,34 @@ std::string_view Server::route_path(const HttpRequest& request) const {
 }
 
 std::optional<HttpResponse> Server::refuse(const HttpRequest& head) {
-  const std::string_view path = route_path(head);
-  const RouteMatch match = router_.match(head.method, path);
+  const RouteMatch match = router_.match(head.method, route_path(head));
   Principal principal;
-  const std::optional<ApiError> error =
-      match.route != nullptr
-          ? access_error(head, *match.route, &principal)
-          : std::optional(ApiError::not_found("no route " + head.path.substr(0, 128)));
-  if (!error.has_value()) {
+  const std::optional<ApiError> error = match.route != nullptr
+                                            ? access_error(head, *match.route, &principal)
+                                            : std::optional(route_error(head, match));
+  if (!error.has_value() || head.method == "OPTIONS") {
     return std::nullopt;
   }
   metrics_.count_request(match.route != nullptr ? match.route->path : "unknown", error->http_status,
                          0);
-  return error_response(
-      *error, {{"x-request-id", request_id_of(head)}, {"content-type", "application/json"}});
+  Headers headers{{"x-request-id", request_id_of(head)}, {"content-type", "application/json"}};
+  if (error->http_status == 405) {
+    headers.add("allow", join(match.allowed, ", "));
+  }
+  return error_response(*error, std::move(headers));
+}
+
+// Why there is no handler: the path is unknown, or the method is none of the path's.
+ApiError Server::route_error(const HttpRequest& request, const RouteMatch& match) const {
+  if (!match.allowed.empty()) {
+    return ApiError::for_http(405, "method " + request.method.substr(0, 16) +
+                                       " is not allowed here, expected " +
+                                       join(match.allowed, ", "));
+  }
+  const std::string where =
+      options_.root_path.empty() ? "" : " below " + options_.root_path.substr(0, 64);
+  return ApiError::not_found("no route " + request.path.substr(0, 128) + "; there are" + where +
+                             ": " + join(router_.paths(), ", "));
 }
 
 void Server::handle(HttpRequest request, ResponseWriter writer) {
@@ -280,14 +296,11 @@ void Server::handle(HttpRequest request, ResponseWriter writer) {
   const std::string_view path = route_path(transaction.request);
   RouteMatch match = router_.match(transaction.request.method, path);
   if (match.route == nullptr) {
-    if (match.allowed.empty()) {
-      transaction.send_error(
-          ApiError::not_found("no route " + transaction.request.path.substr(0, 128)));
-      return;
+    const ApiError error = route_error(transaction.request, match);
+    if (error.http_status == 405) {
+      transaction.extra_headers.push_back({"allow", join(match.allowed, ", ")});
     }
-    transaction.extra_headers.push_back({"allow", join(match.allowed, ", ")});
-    transaction.send_error(ApiError::for_http(
-        405, "method " + transaction.request.method.substr(0, 16) + " is not allowed here"));
+    transaction.send_error(error);
     return;
   }
   transaction.route = match.route->path;
@@ -299,68 +312,20 @@ void Server::handle(HttpRequest request, ResponseWriter writer) {
   match.route->handler(std::move(transaction), match.parameter);
 }
 
-void Server::post_route(std::string path, Prepare prepare) {
-  router_.add({"POST", std::move(path), RouteClass::kNormal,
-               [this, prepare](Transaction transaction, const std::string&) {
-                 prepare_and_run(std::move(transaction), prepare);
-               }});
-}
-
-Server::Prepared Server::prepare_body(const std::string& body, Prepare prepare) const {
-  const Result<Json> json = parse_json(body, {.max_mixed_items = kMaxMixedItems});
-  if (!json.ok()) {
-    return ApiError::invalid("invalid_json", "", json.status().message());
-  }
-  return (this->*prepare)(json.value());
-}
-
-void Server::prepare_and_run(Transaction transaction, Prepare prepare) {
-  if (!is_json_type(transaction.request.headers.find("content-type").value_or(""))) {
-    const std::string given(transaction.request.headers.find("content-type").value_or(""));
-    transaction.send_error(ApiError::for_http(
-        415, "the content type is '" + given.substr(0, 64) + "', expected application/json"));
-    return;
-  }
-  if (is_draining_.load()) {
-    transaction.send_error(ApiError::for_http(503, "the server is shutting down"));
-    return;
-  }
-  const auto finish = [this](Transaction ready, Prepared prepared) {
-    if (auto* error = std::get_if<ApiError>(&prepared)) {
-      ready.send_error(*error);
-      return;
-    }
-    std::get<0>(prepared)(*this, std::move(ready));
-  };
-  if (transaction.request.body.size() <= kWorkerBodyBytes) {
-    Prepared prepared = prepare_body(transaction.request.body, prepare);
-    finish(std::move(transaction), std::move(prepared));
-    return;
-  }
-  // Shared because a queued task must be copyable; there is one user at a time.
-  const auto held = std::make_shared<Transaction>(std::move(transaction));
-  const Status status = workers_->submit([this, held, prepare, finish] {
-    const auto prepared = std::make_shared<Prepared>(prepare_body(held->request.body, prepare));
-    loop_->post([held, prepared, finish] { finish(std::move(*held), std::move(*prepared)); });
-  });
-  if (!status.ok()) {
-    held->send_error(ApiError::overloaded("too many large requests wait for preparation", 1));
-  }
-}
-
 std::optional<ApiError> Server::check_model(const std::string& model) const {
-  if (model.empty() || model == parts_.service.model().facts().served_name) {
+  const std::string& served = parts_.service.model().facts().served_name;
+  if (model.empty() || model == served) {
     return std::nullopt;
   }
-  return ApiError::model_not_found(model);
+  return ApiError::model_not_found(model, served);
 }
 
 std::optional<ApiError> Server::check_fields(const std::vector<std::string>& ignored) const {
   if (ignored.empty() || !options_.strict_fields) {
     return std::nullopt;
   }
-  return ApiError::invalid("unknown_parameter", ignored.front(),
-                           "unknown parameter: '" + ignored.front().substr(0, 64) + "'");
+  const std::string param = ignored.front().substr(0, 128);
+  return ApiError::invalid("unknown_parameter", param, "unknown parameter: '" + param + "'");
 }
 
 // Where in the prefix cache a request looks and stores. The salt of the key is the server's: a salt

@@ -45,7 +45,8 @@ struct ServerParts {
 /// Thread: create(), drain(), stop(): any but the loop's.
 class Server final : public HttpHandler {
  public:
-  /// What create() would say about keys and addresses, before there is anything to serve.
+  /// What create() would say about keys, certificates and addresses, before there is anything to
+  /// serve.
   static Status check(const ServerOptions& options);
   /// Errors kInvalidArgument: key files, a public address without keys; kUnavailable: port taken.
   static Result<std::unique_ptr<Server>> create(const ServerOptions& options,
@@ -59,8 +60,8 @@ class Server final : public HttpHandler {
 
   /// "http://127.0.0.1:8000"
   std::string url() const;
-  /// Refuses new work (503, also on /ready), lets running calls end for at most the drain time-out,
-  /// then closes the port and ends what is left.
+  /// Refuses new work (503, also on /ready), lets running calls and bodies in preparation end for
+  /// at most the drain time-out, then closes the port and ends what is left.
   void drain();
 
   /// Reads the key files again; running requests go on. On an error the old keys stay.
@@ -80,23 +81,32 @@ class Server final : public HttpHandler {
   std::string_view route_path(const HttpRequest& request) const;
   std::optional<ApiError> access_error(const HttpRequest& request, const Route& route,
                                        Principal* principal);
+  ApiError route_error(const HttpRequest& request, const RouteMatch& match) const;
   bool answer_preflight(Transaction* transaction);
   void add_cors_headers(Transaction* transaction) const;
 
   /// What a handler makes of a body: the rest of the work, to be done on the loop, or an error.
   using Prepared = std::variant<std::function<void(Server&, Transaction)>, ApiError>;
-  using Prepare = Prepared (Server::*)(const Json& body) const;
+  /// May stop with any result once nobody wants it.
+  using Prepare = Prepared (Server::*)(const Json& body,
+                                       const std::atomic<bool>& is_unwanted) const;
   /// Parses and prepares on the loop (small bodies) or on the worker (large ones), then goes on on
   /// the loop.
   void post_route(std::string path, Prepare prepare);
   void prepare_and_run(Transaction transaction, Prepare prepare);
-  Prepared prepare_body(const std::string& body, Prepare prepare) const;
+  void prepare_on_worker(Transaction transaction, Prepare prepare);
+  void end_preparation(std::uint64_t id, Prepared prepared);
+  void finish_preparation(Transaction transaction, Prepared prepared);
+  void abandon_preparations();
+  static ApiError shutting_down();
+  Prepared prepare_body(const std::string& body, Prepare prepare,
+                        const std::atomic<bool>& is_unwanted) const;
 
-  Prepared prepare_chat(const Json& body) const;
-  Prepared prepare_completion(const Json& body) const;
-  Prepared prepare_tokenize(const Json& body) const;
-  Prepared prepare_detokenize(const Json& body) const;
-  Prepared prepare_template(const Json& body) const;
+  Prepared prepare_chat(const Json& body, const std::atomic<bool>& is_unwanted) const;
+  Prepared prepare_completion(const Json& body, const std::atomic<bool>& is_unwanted) const;
+  Prepared prepare_tokenize(const Json& body, const std::atomic<bool>& is_unwanted) const;
+  Prepared prepare_detokenize(const Json& body, const std::atomic<bool>& is_unwanted) const;
+  Prepared prepare_template(const Json& body, const std::atomic<bool>& is_unwanted) const;
   std::optional<ApiError> check_tokenize_bytes(const char* param, std::size_t num_bytes) const;
   std::variant<Json, ApiError> tokenize_content(FieldReader& fields) const;
   std::variant<Json, ApiError> tokenize_prompt(FieldReader& fields) const;
@@ -136,6 +146,14 @@ class Server final : public HttpHandler {
   std::unique_ptr<ThreadPool> compilers_;  // of grammars; a slow one holds up only those
   std::atomic<bool> is_stopping_{false};
   std::map<std::uint64_t, std::unique_ptr<Call>> calls_;  // loop thread
+
+  // A request whose body the worker prepares.
+  struct Preparation {
+    Transaction transaction;
+    std::shared_ptr<std::atomic<bool>> is_unwanted;  // set by the loop, read by the worker
+  };
+
+  std::map<std::uint64_t, Preparation> preparations_;  // loop thread
   std::uint64_t next_call_ = 0;
   std::unique_ptr<KvEventFeed> kv_feed_;          // loop thread; null without events
   std::unique_ptr<KvEventFrames> kv_frames_;      // null without a port for them

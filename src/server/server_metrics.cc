@@ -22,6 +22,9 @@ ServerMetrics::ServerMetrics(Metrics& metrics)
     : time_to_first_token(metrics.histogram("plumb_time_to_first_token_seconds",
                                             "from the request's arrival to its first token",
                                             kTtftBounds)),
+      preparing(
+          metrics.gauge("plumb_requests_preparing",
+                        "requests whose large body is parsed and tokenised, or waits for it")),
       metrics_(metrics),
       prompt_tokens_(
           metrics.counter("plumb_prompt_tokens_total", "prompt tokens of finished choices")),

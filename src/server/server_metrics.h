@@ -21,6 +21,7 @@ class ServerMetrics {
   void count_end(const ChoiceEnd& end);
 
   Histogram time_to_first_token;
+  Gauge preparing;
 
  private:
   Metrics& metrics_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <utility>
 
 #include "server/server.h"
@@ -140,7 +141,8 @@ std::variant<std::function<void(Server&, Transaction)>, ApiError> answer_with(
 
 }  // namespace
 
-Server::Prepared Server::prepare_tokenize(const Json& body) const {
+Server::Prepared Server::prepare_tokenize(const Json& body,
+                                          const std::atomic<bool>& /*is_unwanted*/) const {
   if (!body.is_object()) {
     return ApiError::wrong_type("body", "a JSON object");
   }
@@ -160,7 +162,8 @@ Server::Prepared Server::prepare_tokenize(const Json& body) const {
   return answer_with(tokenize_prompt(fields));
 }
 
-Server::Prepared Server::prepare_detokenize(const Json& body) const {
+Server::Prepared Server::prepare_detokenize(const Json& body,
+                                            const std::atomic<bool>& /*is_unwanted*/) const {
   if (!body.is_object()) {
     return ApiError::wrong_type("body", "a JSON object");
   }
@@ -189,7 +192,8 @@ Server::Prepared Server::prepare_detokenize(const Json& body) const {
   return answer_with(Json(JsonObject{{"text", text}, {"prompt", text}, {"content", text}}));
 }
 
-Server::Prepared Server::prepare_template(const Json& body) const {
+Server::Prepared Server::prepare_template(const Json& body,
+                                          const std::atomic<bool>& /*is_unwanted*/) const {
   const auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
   if (const auto* error = std::get_if<ApiError>(&read)) {
     return *error;

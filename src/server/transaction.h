@@ -14,6 +14,9 @@
 
 namespace plumb {
 
+/// For metrics only, of a request whose client left: nobody receives it.
+constexpr int kClientLeft = 499;
+
 /// The answer that carries an error, and what it says besides its body.
 HttpResponse error_response(const ApiError& error, Headers headers);
 

@@ -214,6 +214,58 @@ class Commands(unittest.TestCase):
         self.assertIn("/reset", done.stderr.decode())
         self.assertEqual(done.stdout, b"")
 
+    def test_serve_refuses_options_that_cannot_be_meant(self):
+        for flags, word in ((["--min-context", 4096, "--max-context", 2048], "--min-context: 4096"),
+                            (["--served-model-name", "a\nb"], "--served-model-name"),
+                            (["--served-model-name", "a\x7f"], "--served-model-name")):
+            done = e2e.run("serve", self.model, "--port", 0, *flags)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertTrue(done.stderr.decode().startswith("plumb: " + word), done.stderr)
+        done = e2e.run("serve", self.model, "--port", 0, "--min-context", 999999)
+        self.assertEqual(done.returncode, 1)
+        self.assertTrue(one_line(done.stderr), done.stderr)
+        self.assertIn("--min-context: 999999", done.stderr.decode())
+
+    def test_serve_warns_of_a_cache_that_is_smaller_than_the_context(self):
+        with e2e.Server(self.model, "--kv-cache-bytes", "512KiB") as server:
+            info = json.loads(server.request("GET", "/server_info")[2])
+        tokens = info["max_total_num_tokens"]
+        context = info["model"]["context_len"]
+        self.assertLess(tokens, context)
+        lines = [line for line in server.lines if " warning " in line]
+        self.assertEqual(len(lines), 1, server.log())
+        for part in (f"holds {tokens} tokens", f"the context of {context}", "--kv-cache-bytes"):
+            self.assertIn(part, lines[0])
+        with e2e.Server(self.model, "--kv-cache-bytes", "64MiB") as server:
+            pass
+        self.assertNotIn("warning", server.log())
+
+    def test_generate_refuses_what_is_no_file_of_lines(self):
+        output = self.folder / "out.jsonl"
+        for path, word in (("/dev/zero", "line 1 is longer than the limit of 33554432 bytes"),
+                           (self.folder, "directory"), ("/dev/null", "holds no complete line")):
+            done = e2e.run("generate", self.model, "--input", path, "--output", output)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertTrue(one_line(done.stderr), done.stderr)
+            self.assertIn(f"plumb: {path}: ", done.stderr.decode())
+            self.assertIn(word, done.stderr.decode())
+            self.assertFalse(output.exists())
+        closed = subprocess.run(["sh", "-c", 'exec "$0" "$@" <&-', e2e.BINARY, "generate",
+                                 str(self.model), "--input", "/dev/stdin", "--output", str(output)],
+                                capture_output=True, check=False)
+        self.assertEqual(closed.returncode, 1)
+        self.assertTrue(one_line(closed.stderr), closed.stderr)
+        self.assertIn("/dev/stdin: cannot open", closed.stderr.decode())
+
+    def test_generate_reads_a_pipe_and_leaves_out_the_line_that_it_cut(self):
+        output = self.folder / "piped.jsonl"
+        line = json.dumps({"id": "a", "prompt": "x", "max_tokens": 1}).encode()
+        done = e2e.run("generate", self.model, "--input", "/dev/stdin", "--output", output,
+                       stdin=line + b"\n" + line[:20])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("line 2 is cut off", done.stderr.decode())
+        self.assertEqual(len(output.read_bytes().splitlines()), 1)
+
     def test_a_root_path_is_checked_and_shown(self):
         done = e2e.run("serve", self.model, "--root-path", "llm")
         self.assertEqual(done.returncode, 2)

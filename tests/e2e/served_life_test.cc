@@ -112,6 +112,58 @@ TEST(ServedLife, a_drain_without_time_cuts_what_runs) {
   EXPECT_TRUE(scene.is_idle());
 }
 
+// Thousands of long prompts: tokenised for a while.
+std::string slow_body() {
+  std::string text;
+  for (int i = 0; i < 230; ++i) {
+    text += "word" + std::to_string(i) + " ";
+  }
+  std::string prompts = "\"" + text + "\"";
+  for (int i = 1; i < 2048; ++i) {
+    prompts += ",\"" + std::to_string(i) + text + "\"";
+  }
+  return "{\"max_tokens\":1,\"prompt\":[" + prompts + "]}";
+}
+
+TEST(ServedLife, a_body_in_preparation_is_answered_when_the_drain_ends_and_not_waited_for) {
+  ServerOptions options;
+  options.drain_timeout = std::chrono::milliseconds(0);
+  ServedScene scene(options);
+  const std::string body = slow_body();
+  RawClient client(scene.server().port());
+  ASSERT_TRUE(
+      client.send("POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+                  "content-length: " +
+                  std::to_string(body.size()) + "\r\n\r\n" + body));
+  while (scene.send("GET", "/metrics").body.find("plumb_requests_preparing 1") ==
+         std::string::npos) {
+    ASSERT_EQ(scene.engine().stats().num_submitted, 0) << "prepared before it was seen";
+  }
+  scene.server().drain();
+  const std::string answer = client.read_all();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer.substr(0, 200);
+  EXPECT_NE(answer.find("service_unavailable"), std::string::npos);
+  scene.destroy_server();
+  EXPECT_EQ(scene.engine().stats().num_submitted, 0);
+}
+
+TEST(ServedLife, a_drain_with_time_lets_a_body_in_preparation_become_an_answer) {
+  ServedScene scene;
+  RawClient client(scene.server().port());
+  const std::string body =
+      R"({"max_tokens":1,"prompt":"x","user":")" + std::string(200'000, 'u') + "\"}";
+  ASSERT_TRUE(
+      client.send("POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+                  "content-length: " +
+                  std::to_string(body.size()) + "\r\n\r\n" + body));
+  while (scene.engine().stats().num_submitted == 0 &&
+         scene.send("GET", "/metrics").body.find("plumb_requests_preparing 1") ==
+             std::string::npos) {
+  }
+  scene.server().drain();
+  EXPECT_TRUE(client.read_all().starts_with("HTTP/1.1 200 "));
+}
+
 TEST(ServedLife, a_full_queue_is_503_with_a_time_to_come_back) {
   EngineOptions engine = ServedScene::small();
   engine.max_num_seqs = 1;

@@ -182,8 +182,19 @@ TEST(ServedRoutes, a_text_that_cannot_fit_is_refused_before_it_is_tokenised) {
 
 TEST(ServedRoutes, routes_methods_and_types_are_checked) {
   ServedScene scene;
-  EXPECT_EQ(text_at(scene.post("/v1/nothing", "{}", 404), {"error", "code"}), "not_found");
-  HttpResponse response = scene.send("GET", kChat);
+  const Json unknown = scene.post("/v1/embeddings", "{}", 404);
+  EXPECT_EQ(text_at(unknown, {"error", "code"}), "not_found");
+  const std::string message = text_at(unknown, {"error", "message"});
+  EXPECT_TRUE(message.starts_with("no route /v1/embeddings; there are: /v1/chat/completions, "))
+      << message;
+  EXPECT_EQ(
+      text_at(parse_json(scene.send("GET", "/v1/responses").body).value(), {"error", "message"}),
+      "no route /v1/responses" + message.substr(message.find(';')));
+  HttpResponse response = scene.send("POST", "/v1/models", "{}");
+  EXPECT_EQ(response.status, 405);
+  EXPECT_EQ(header(response, "allow"), "GET");
+  EXPECT_NE(response.body.find("method POST is not allowed here, expected GET"), std::string::npos);
+  response = scene.send("GET", kChat);
   EXPECT_EQ(response.status, 405);
   EXPECT_EQ(header(response, "allow"), "POST");
   response = scene.send("DELETE", "/v1/models");
@@ -192,6 +203,13 @@ TEST(ServedRoutes, routes_methods_and_types_are_checked) {
   response = scene.send("POST", kChat, "{}", {{"content-type", "text/plain"}});
   EXPECT_EQ(response.status, 415);
   EXPECT_NE(response.body.find("unsupported_media_type"), std::string::npos);
+  EXPECT_NE(response.body.find("is 'text/plain', expected application/json"), std::string::npos);
+  response = scene.send("POST", kChat, "{}", {{"content-encoding", "br"}});
+  EXPECT_EQ(response.status, 415);
+  EXPECT_NE(response.body.find("send gzip, zstd or none"), std::string::npos) << response.body;
+  const Json other = scene.post(kChat, chat(R"("model":"gpt-4")"), 404);
+  EXPECT_EQ(text_at(other, {"error", "message"}),
+            "the model 'gpt-4' does not exist; served is 'tiny'");
   response = scene.send("POST", "/tokenize?beta=true", R"({"prompt":"x"})",
                         {{"content-type", "application/json; charset=utf-8"}});
   EXPECT_EQ(response.status, 200);
@@ -252,6 +270,13 @@ TEST(ServedRoutes, unknown_fields_are_named_in_a_header_that_they_cannot_break) 
   const Json error = other.post(kCompletions, body, 400);
   EXPECT_EQ(text_at(error, {"error", "code"}), "unknown_parameter");
   EXPECT_EQ(text_at(error, {"error", "param"}), "frobnicate");
+  const std::string nested =
+      R"({"max_tokens":1,"messages":[{"role":"user","content":"x","mood":"good"}]})";
+  response = scene.send("POST", kChat, nested);
+  EXPECT_EQ(header(response, "x-plumb-ignored-fields"), "messages[0].mood");
+  const Json inner = other.post(kChat, nested, 400);
+  EXPECT_EQ(text_at(inner, {"error", "param"}), "messages[0].mood");
+  EXPECT_EQ(text_at(inner, {"error", "message"}), "unknown parameter: 'messages[0].mood'");
 }
 
 TEST(ServedRoutes, cors_is_off_until_origins_are_given) {
@@ -282,7 +307,9 @@ TEST(ServedRoutes, a_root_path_is_in_front_of_every_route) {
   options.root_path = "/llm";
   ServedScene scene(options);
   EXPECT_EQ(scene.send("GET", "/llm/v1/models").status, 200);
-  EXPECT_EQ(scene.send("GET", "/v1/models").status, 404);
+  const HttpResponse above = scene.send("GET", "/v1/models");
+  EXPECT_EQ(above.status, 404);
+  EXPECT_NE(above.body.find("there are below /llm: /v1/chat"), std::string::npos) << above.body;
 }
 
 class ServedKeys : public testing::Test {

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "base/text.h"
+#include "server/server.h"
+
+namespace plumb {
+namespace {
+
+constexpr std::size_t kWorkerBodyBytes = 32 << 10;  // larger bodies are prepared off the loop
+constexpr std::int64_t kMaxMixedItems = 100'000;
+
+bool is_json_type(std::string_view content_type) {
+  const std::string type = to_lower_ascii(trim(content_type.substr(0, content_type.find(';'))));
+  return type.empty() || type == "application/json";
+}
+
+}  // namespace
+
+void Server::post_route(std::string path, Prepare prepare) {
+  router_.add({"POST", std::move(path), RouteClass::kNormal,
+               [this, prepare](Transaction transaction, const std::string&) {
+                 prepare_and_run(std::move(transaction), prepare);
+               }});
+}
+
+Server::Prepared Server::prepare_body(const std::string& body, Prepare prepare,
+                                      const std::atomic<bool>& is_unwanted) const {
+  if (is_unwanted.load() || is_stopping_.load()) {
+    return shutting_down();
+  }
+  const Result<Json> json = parse_json(body, {.max_mixed_items = kMaxMixedItems});
+  if (!json.ok()) {
+    return ApiError::invalid("invalid_json", "", json.status().message());
+  }
+  return (this->*prepare)(json.value(), is_unwanted);
+}
+
+void Server::finish_preparation(Transaction transaction, Prepared prepared) {
+  if (auto* error = std::get_if<ApiError>(&prepared)) {
+    transaction.send_error(*error);
+    return;
+  }
+  std::get<0>(prepared)(*this, std::move(transaction));
+}
+
+void Server::prepare_and_run(Transaction transaction, Prepare prepare) {
+  const std::string given(transaction.request.headers.find("content-type").value_or(""));
+  if (!is_json_type(given)) {
+    transaction.send_error(ApiError::for_http(
+        415, "the content type is '" + given.substr(0, 64) + "', expected application/json"));
+    return;
+  }
+  if (is_draining_.load()) {
+    transaction.send_error(shutting_down());
+    return;
+  }
+  if (transaction.request.body.size() > kWorkerBodyBytes) {
+    prepare_on_worker(std::move(transaction), prepare);
+    return;
+  }
+  const std::atomic<bool> is_unwanted{false};
+  Prepared prepared = prepare_body(transaction.request.body, prepare, is_unwanted);
+  finish_preparation(std::move(transaction), std::move(prepared));
+}
+
+// The loop keeps the transaction, so that a shutdown need not wait for the worker to answer it.
+void Server::prepare_on_worker(Transaction transaction, Prepare prepare) {
+  const std::uint64_t id = next_call_++;
+  // Shared because a queued task must be copyable; there is one user at a time.
+  const auto body = std::make_shared<std::string>(std::move(transaction.request.body));
+  const auto is_unwanted = std::make_shared<std::atomic<bool>>(false);
+  transaction.writer.on_disconnect([is_unwanted](DisconnectReason) { is_unwanted->store(true); });
+  preparations_.emplace(id, Preparation{std::move(transaction), is_unwanted});
+  count_call(1);
+  metrics_.preparing.add(1);
+  const Status status = workers_->submit([this, id, body, is_unwanted, prepare] {
+    const auto prepared = std::make_shared<Prepared>(prepare_body(*body, prepare, *is_unwanted));
+    loop_->post([this, id, prepared] { end_preparation(id, std::move(*prepared)); });
+  });
+  if (!status.ok()) {
+    end_preparation(id, ApiError::overloaded("too many large requests wait for preparation", 1));
+  }
+}
+
+void Server::end_preparation(std::uint64_t id, Prepared prepared) {
+  const auto found = preparations_.find(id);
+  if (found == preparations_.end()) {
+    return;  // the shutdown has answered it
+  }
+  Preparation ended = std::move(found->second);
+  preparations_.erase(found);
+  if (ended.is_unwanted->load()) {
+    ended.transaction.count(kClientLeft);
+  } else {
+    finish_preparation(std::move(ended.transaction), std::move(prepared));
+  }
+  metrics_.preparing.add(-1);
+  count_call(-1);  // after the call that it became is counted
+}
+
+void Server::abandon_preparations() {
+  for (auto& [id, preparation] : preparations_) {
+    preparation.is_unwanted->store(true);
+    preparation.transaction.send_error(shutting_down());
+    metrics_.preparing.add(-1);
+    count_call(-1);
+  }
+  preparations_.clear();
+}
+
+ApiError Server::shutting_down() {
+  return ApiError::for_http(503, "the server is shutting down");
+}
+
+}  // namespace plumb
