@@ -207,7 +207,7 @@ Status EngineCore::apply(const Plan& plan, Clock::TimePoint now) {
                                           : "the KV cache is too small for this request"});
   }
   for (const SeqId id : plan.preempts) {
-    preempt(*queues_.find(id));
+    preempt(*queues_.find(id), now);
   }
   for (const SeqId id : plan.admits) {
     start(*queues_.find(id), now);
@@ -236,11 +236,12 @@ Status EngineCore::apply(const Plan& plan, Clock::TimePoint now) {
 }
 
 // Its full blocks stay cached, first to be evicted: when it comes back soon, little is lost.
-void EngineCore::preempt(Sequence& seq) {
+void EngineCore::preempt(Sequence& seq, Clock::TimePoint now) {
   store(seq, true);
   cache_->release(&seq.blocks);
   seq.num_computed = 0;
   ++seq.timings.num_preemptions;
+  seq.note({Phase::Kind::kRetracted, now, {}, 0});
   ++step_.num_preempted;
   queues_.set_waiting(seq);
 }
@@ -251,6 +252,7 @@ void EngineCore::start(Sequence& seq, Clock::TimePoint now) {
   seq.num_computed =
       cache_->attach(seq.request.cache_namespace, planned, !seq.was_started, &seq.blocks);
   seq.starts_now = true;
+  seq.end_retraction(now);
   PLUMB_CHECK(seq.num_computed == seq.peek.num_tokens, "a planned prefix is not cached any more");
   const auto most_tokens = static_cast<std::size_t>(seq.prompt_len + seq.max_output);
   seq.tokens.reserve(most_tokens);  // so that decoding allocates nothing
@@ -413,7 +415,7 @@ Status EngineCore::compute(const Plan& plan) {
                sampler_.choose(logits, rows_, op));
   PLUMB_RETURN_IF_ERROR(stream_->poll());
   take_rows(results, computed);
-  finish_picks(plan);
+  finish_picks(plan, begin, computed);
   step_.model_time = computed - begin;
   if (tiers_ && step_.num_prefill_tokens > 0) {
     tiers_->observe_prefill(step_.num_prefill_tokens + step_.num_decode_rows, step_.model_time);
@@ -424,12 +426,15 @@ Status EngineCore::compute(const Plan& plan) {
   return {};
 }
 
-void EngineCore::finish_picks(const Plan& plan) {
+void EngineCore::finish_picks(const Plan& plan, Clock::TimePoint begin, Clock::TimePoint computed) {
   for (const Pick& pick : plan.picks) {
     Sequence& seq = *queues_.find(pick.seq);
     const bool is_first_output = seq.num_output() == std::ssize(seq.emitted);
     const bool is_prefill = is_first_output || seq.num_step_tokens > 1;
     seq.num_computed += seq.num_step_tokens;
+    if (is_prefill) {
+      seq.note({Phase::Kind::kPrefill, begin, computed, seq.num_step_tokens});
+    }
     if (seq.end.reason != FinishReason::kNone) {
       finish(seq);
       continue;
@@ -503,6 +508,7 @@ void EngineCore::forget_unstarted(const Sequence& seq) {
 
 void EngineCore::observe(const Plan& plan) {
   ++totals_.num_steps;
+  totals_.num_step_seqs += std::ssize(plan.picks);
   totals_.num_mixed_steps += step_.num_decode_rows > 0 && step_.num_prefill_seqs > 0 ? 1 : 0;
   totals_.num_preemptions += step_.num_preempted;
   totals_.num_evicted_blocks += step_.num_evicted_blocks;

@@ -144,7 +144,7 @@ class EngineCore {
   void snapshot_running(bool needs_reclaimable);
   bool may_start() const;
   Status apply(const Plan& plan, Clock::TimePoint now);
-  void preempt(Sequence& seq);
+  void preempt(Sequence& seq, Clock::TimePoint now);
   void start(Sequence& seq, Clock::TimePoint now);
   void copy_tail(Sequence& seq);
   PrefixTail find_tail(const Sequence& seq, std::span<const TokenId> next) const;
@@ -156,7 +156,7 @@ class EngineCore {
   void take_token(Sequence& seq, EmittedToken token, Clock::TimePoint now);
   void append_token(Sequence& seq, EmittedToken token, Clock::TimePoint now);
   void follow_grammar(Sequence& seq, TokenId token);
-  void finish_picks(const Plan& plan);
+  void finish_picks(const Plan& plan, Clock::TimePoint begin, Clock::TimePoint computed);
   void finish(Sequence& seq);
   void deliver(Sequence& seq);
   void forget_unstarted(const Sequence& seq);

@@ -68,6 +68,7 @@ struct EngineStats {
 
   // Totals since the start.
   std::int64_t num_steps = 0;
+  std::int64_t num_step_seqs = 0;    ///< in these steps, all together
   std::int64_t num_mixed_steps = 0;  ///< with decode rows and prefill chunks
   std::int64_t num_submitted = 0;
   std::int64_t num_finished = 0;  ///< by eos, stop token or length
@@ -102,6 +103,20 @@ struct EngineStats {
 
   std::int64_t num_used_blocks() const {
     return num_blocks - num_free_blocks - num_evictable_blocks;
+  }
+
+  /// Part of the KV cache held by running sequences.
+  double kv_usage() const {
+    return num_blocks > 0 ? static_cast<double>(num_used_blocks()) / static_cast<double>(num_blocks)
+                          : 0;
+  }
+
+  /// Part of the prompt tokens found in the prefix cache at the first start; what is computed again
+  /// after a preemption does not count.
+  double prefix_hit_rate() const {
+    return prompt_tokens > 0
+               ? static_cast<double>(cached_tokens) / static_cast<double>(prompt_tokens)
+               : 0;
   }
 };
 

@@ -74,6 +74,19 @@ struct Sequence {
 
   std::int64_t num_output() const { return num_tokens() - prompt_len; }
 
+  void note(const Phase& phase) {
+    if (request.wants_phases && std::ssize(timings.phases) < kMaxPhases) {
+      timings.phases.push_back(phase);
+    }
+  }
+
+  /// Ends the retraction that it waited in, if that was noted.
+  void end_retraction(Clock::TimePoint now) {
+    if (!timings.phases.empty() && timings.phases.back().end == Clock::TimePoint()) {
+      timings.phases.back().end = now;
+    }
+  }
+
   /// Prompt log probabilities are still to be computed.
   bool needs_prompt_logprobs() const {
     return request.sampling.prompt_logprobs && num_output() == 0 &&

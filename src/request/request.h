@@ -35,6 +35,7 @@ struct Request {
   std::string cache_namespace;  ///< sequences share cached prefixes only inside one namespace
   std::optional<std::chrono::milliseconds> timeout;        ///< from submission to the last token
   std::optional<std::chrono::milliseconds> queue_timeout;  ///< from submission to the first step
+  bool wants_phases = false;                               ///< the timings tell of each phase
 };
 
 enum class FinishReason : unsigned char {
@@ -66,6 +67,21 @@ struct Usage {
   std::int64_t cached_tokens = 0;  ///< prompt tokens found in the prefix cache
 };
 
+/// A stretch in the life of a sequence.
+struct Phase {
+  enum class Kind : unsigned char {
+    kPrefill,    ///< one chunk of known tokens was computed
+    kRetracted,  ///< preempted, until it was started again
+  };
+  Kind kind = Kind::kPrefill;
+  std::chrono::steady_clock::time_point begin;
+  std::chrono::steady_clock::time_point end;
+  std::int64_t num_tokens = 0;  ///< of the chunk
+};
+
+/// Of a sequence with more, the first ones are told.
+inline constexpr std::int64_t kMaxPhases = 256;
+
 /// When things happened to a sequence, on the engine's clock.
 struct Timings {
   std::chrono::steady_clock::time_point submitted;
@@ -73,6 +89,7 @@ struct Timings {
   std::chrono::steady_clock::time_point first_token;
   std::chrono::steady_clock::time_point last_token;
   std::int64_t num_preemptions = 0;
+  std::vector<Phase> phases;  ///< in their order, if the request wants them
 };
 
 /// What the engine tells about a sequence after a step: new tokens, and at the end why it ended.
