@@ -53,6 +53,7 @@ struct GenerationParams {
   SamplingParams sampling;
   bool has_seed = false;
   std::int64_t n = 1;
+  std::int64_t choices_per_prompt = 1;  ///< computed, of which n are returned; the caller's to set
   std::vector<std::string> stops;
   std::vector<std::string> stop_regex;
   std::vector<BadWord> bad_words;

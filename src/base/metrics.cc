@@ -47,6 +47,13 @@ void Counter::add(double amount) const {
   }
 }
 
+void Counter::raise_to(double total) const {
+  const double missing = total - value();
+  if (missing > 0) {
+    add(missing);
+  }
+}
+
 double Counter::value() const {
   return counter_ == nullptr ? 0 : counter_->Value();
 }

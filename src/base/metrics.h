@@ -28,6 +28,9 @@ class Counter {
 
   /// Requires amount >= 0.
   void add(double amount = 1) const;
+  /// Catches up with a total that is counted elsewhere; a smaller one changes nothing.
+  /// Thread: one at a time for one series.
+  void raise_to(double total) const;
   double value() const;  ///< 0 for a handle of nothing
 
  private:
@@ -60,6 +63,22 @@ class Histogram {
 
  private:
   prometheus::Histogram* histogram_ = nullptr;
+};
+
+/// One measured quantity, shown by a histogram for each of its names.
+/// Thread: add() before anybody observes; observe() any.
+class Measure {
+ public:
+  void add(Histogram histogram) { histograms_.push_back(histogram); }
+
+  void observe(double value) const {
+    for (const Histogram& histogram : histograms_) {
+      histogram.observe(value);
+    }
+  }
+
+ private:
+  std::vector<Histogram> histograms_;
 };
 
 /// The metrics of one server; made once and passed to whoever counts.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <utility>
 
 #include "base/log.h"
 #include "base/metrics.h"
@@ -11,7 +13,10 @@
 #include "cli/serving.h"
 #include "cli/signals.h"
 #include "cli/version.h"
+#include "frontend/step_metrics.h"
+#include "server/metrics_dialect.h"
 #include "server/server.h"
+#include "server/trace_exporter.h"
 
 namespace plumb {
 namespace {
@@ -28,6 +33,14 @@ void warn_of_a_small_cache(const ServedModelFacts& facts) {
                 " tokens, fewer than the context of " + std::to_string(facts.context_len) +
                 ": longer requests are refused; raise --kv-cache-bytes or lower --max-context");
   }
+}
+
+constexpr const char* kOtlpEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+// The option, or where it is empty the variable, which every OpenTelemetry exporter knows.
+std::string or_environment(const std::string& option, const char* variable) {
+  const char* value = option.empty() ? std::getenv(variable) : nullptr;
+  return value != nullptr ? value : option;
 }
 
 class ServeCommand final : public Command {
@@ -48,20 +61,24 @@ class ServeCommand final : public Command {
   }
 
   int run() override {
+    server_.otlp_endpoint = or_environment(server_.otlp_endpoint, kOtlpEndpoint);
+    server_.otlp_service_name = or_environment(server_.otlp_service_name, "OTEL_SERVICE_NAME");
     // What can be wrong with keys shows before a model is loaded for minutes.
     if (const Status status = Server::check(server_); !status.ok()) {
       return report(status);
     }
     serving_.served_name = server_.served_model_name;
     const Clock& clock = system_clock();
-    Result<std::unique_ptr<Serving>> serving = Serving::create(serving_, clock);
+    Metrics metrics;
+    StepMetrics steps(metrics);
+    Result<std::unique_ptr<Serving>> serving = Serving::create(serving_, clock, &steps);
     if (!serving.ok()) {
       return report(serving.status());
     }
     warn_of_a_small_cache(serving.value()->service().model().facts());
-    Metrics metrics;
-    ServerParts parts{serving.value()->service(), metrics, clock,
-                      [&] { return describe(*serving.value()); }, version_number()};
+    ServerParts parts{
+        serving.value()->service(), metrics, clock, [&] { return describe(*serving.value()); },
+        version_number(),           &steps};
     Result<std::unique_ptr<Server>> server = Server::create(server_, parts);
     if (!server.ok()) {
       return report(server.status());
@@ -99,6 +116,16 @@ class ServeCommand final : public Command {
       violations->emplace_back(
           Code::kInvalidArgument,
           "--tls-cert-file and --tls-key-file are given together or not at all");
+    }
+    if (Status dialects = check_metrics_dialects(server_.metrics_compat); !dialects.ok()) {
+      violations->push_back(std::move(dialects));
+    }
+    const std::string collector = or_environment(server_.otlp_endpoint, kOtlpEndpoint);
+    if (const Result<std::string> url = otlp_traces_url(collector);
+        !collector.empty() && !url.ok()) {
+      violations->push_back(
+          Status(url.status())
+              .with(server_.otlp_endpoint.empty() ? kOtlpEndpoint : "--otlp-endpoint"));
     }
   }
 

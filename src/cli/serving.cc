@@ -73,8 +73,8 @@ Result<std::unique_ptr<Model>> load_weights(Checkpoint& checkpoint, Backend& bac
   return load_model(source);
 }
 
-Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
-                                                 const Clock& clock) {
+Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, const Clock& clock,
+                                                 EngineObserver* observer) {
   std::unique_ptr<Serving> serving(new Serving());
   serving->options_ = options;
   PLUMB_ASSIGN(const std::string path, resolve_model(options.model));
@@ -96,6 +96,7 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options,
   parts.ops = serving->backends_.ops;
   parts.meta_ops = &serving->backends_.meta->ops();
   parts.clock = &clock;
+  parts.observer = observer;
   parts.end_tokens = text.tokenizer->end_of_generation();
   if (!options.engine.tiers.disk_folder.empty()) {
     parts.model_id =

@@ -57,7 +57,9 @@ void append_violations(const ServingOptions& options, std::vector<Status>* viola
 class Serving {
  public:
   /// Loads and starts. Errors: of every part, in one line each.
-  static Result<std::unique_ptr<Serving>> create(const ServingOptions& options, const Clock& clock);
+  /// `observer` hears of the engine's steps and outlives this; it may be null.
+  static Result<std::unique_ptr<Serving>> create(const ServingOptions& options, const Clock& clock,
+                                                 EngineObserver* observer = nullptr);
   ~Serving();
 
   TextService& service() { return *service_; }

@@ -97,17 +97,13 @@ void TextService::export_metrics(Metrics& metrics) const {
   set("plumb_prefix_hit_tokens", "of these, tokens found in the prefix cache", stats.cached_tokens);
   set("plumb_prefix_tail_copies", "partial blocks copied instead of computed",
       stats.num_tail_copies);
-  const auto set_ratio = [&](const char* name, const char* help, std::int64_t part,
-                             std::int64_t whole) {
-    const double ratio = whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-    metrics.gauge(name, help).set(ratio);
-  };
-  set_ratio("plumb_kv_usage", "part of the KV cache held by running sequences",
-            stats.num_used_blocks(), stats.num_blocks);
-  set_ratio("plumb_prefix_hit_rate",
-            "part of the prompt tokens found in the prefix cache at the first start; what is "
-            "computed again after a preemption does not count",
-            stats.cached_tokens, stats.prompt_tokens);
+  metrics.gauge("plumb_kv_usage", "part of the KV cache held by running sequences")
+      .set(stats.kv_usage());
+  metrics
+      .gauge("plumb_prefix_hit_rate",
+             "part of the prompt tokens found in the prefix cache at the first start; what is "
+             "computed again after a preemption does not count")
+      .set(stats.prefix_hit_rate());
   if (has_kv_events()) {
     metrics.gauge("plumb_kv_event_seq", "number of the next batch of cache events")
         .set(static_cast<double>(next_kv_event()));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/call.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "net/sse.h"
@@ -29,7 +31,8 @@ Call::Call(IoContext& loop, const ServerOptions& options, ServerMetrics& metrics
       setup_(setup),
       on_done_(std::move(on_done)),
       choices_(setup.num_choices),
-      so_far_(setup.num_choices) {}
+      so_far_(setup.num_choices),
+      last_token_(setup.num_choices) {}
 
 Call::~Call() {
   loop_.cancel(header_timer_);
@@ -67,6 +70,7 @@ void Call::on_disconnect() {
   if (generation_ != nullptr) {
     generation_->cancel();
   }
+  metrics_.count_aborted(std::ssize(choices_) - static_cast<std::int64_t>(num_ended_));
   transaction_.count(kClientLeft);
   done();
 }
@@ -77,6 +81,7 @@ void Call::fail(const ApiError& error) {
   }
   if (generation_ != nullptr) {
     generation_->cancel();
+    metrics_.count_aborted(std::ssize(choices_) - static_cast<std::int64_t>(num_ended_));
   }
   if (is_open_) {
     transaction_.writer.write_event(event_of(to_text(to_json(error))));
@@ -139,10 +144,7 @@ void Call::on_delta(ChoiceDelta delta) {
   if (is_done_) {
     return;
   }
-  if (!has_token_) {
-    has_token_ = true;
-    metrics_.time_to_first_token.observe(seconds_since(transaction_.received, loop_.now()));
-  }
+  count_tokens(delta);
   if (setup_.stream) {
     open_stream();
     write_delta(delta);
@@ -152,6 +154,28 @@ void Call::on_delta(ChoiceDelta delta) {
   choice.text += delta.text;
   for (TokenText& token : delta.tokens) {
     choice.tokens.push_back(std::move(token));
+  }
+}
+
+void Call::count_tokens(const ChoiceDelta& delta) {
+  if (delta.tokens.empty()) {
+    return;
+  }
+  const Clock::TimePoint now = loop_.now();
+  Clock::TimePoint& last = last_token_[static_cast<std::size_t>(delta.index)];
+  if (last != Clock::TimePoint()) {  // several that came at once share the time
+    const double gap = seconds_since(last, now) / static_cast<double>(delta.tokens.size());
+    for (std::size_t i = 0; i < delta.tokens.size(); ++i) {
+      metrics_.measures.token_gap.observe(gap);
+    }
+  }
+  last = now;
+  if (std::exchange(has_token_, true)) {
+    return;
+  }
+  metrics_.measures.time_to_first_token.observe(seconds_since(transaction_.received, now));
+  if (transaction_.trace != nullptr) {
+    transaction_.trace->on_first_token(now);
   }
 }
 
@@ -172,7 +196,10 @@ void Call::on_end(ChoiceEnd end) {
   if (is_done_) {
     return;
   }
-  metrics_.count_end(end);
+  metrics_.count_end(end, seconds_since(transaction_.received, loop_.now()));
+  if (transaction_.trace != nullptr) {
+    transaction_.trace->on_end(end);
+  }
   choices_[static_cast<std::size_t>(end.index)].end = end;
   if (setup_.stream) {
     open_stream();
@@ -184,6 +211,11 @@ void Call::on_end(ChoiceEnd end) {
 }
 
 void Call::complete() {
+  std::int64_t most_tokens = 0;
+  for (const ChoiceRecord& choice : choices_) {
+    most_tokens = std::max(most_tokens, choice.end->usage.completion_tokens);
+  }
+  metrics_.count_answer(setup_.n, most_tokens, setup_.max_tokens);
   if (!setup_.stream) {
     transaction_.send_json(format_->complete(std::move(choices_)));
     done();

@@ -29,6 +29,8 @@ class Call final : public GenerationListener {
     bool include_usage = false;
     bool continuous_usage = false;
     std::size_t num_choices = 1;
+    std::int64_t n = 1;           ///< as the request says
+    std::int64_t max_tokens = 0;  ///< as the request says; 0 = nothing
   };
 
   Call(IoContext& loop, const ServerOptions& options, ServerMetrics& metrics,
@@ -51,6 +53,7 @@ class Call final : public GenerationListener {
   void write(const Json& chunk);
   void write_delta(const ChoiceDelta& delta);
   void write_with_usage(Json chunk, const Usage& usage);
+  void count_tokens(const ChoiceDelta& delta);
   void complete();
   void done();
   void on_disconnect();
@@ -66,7 +69,8 @@ class Call final : public GenerationListener {
   TextService* service_ = nullptr;          // once started
   std::shared_ptr<Generation> generation_;  // shared with the engine's events in flight
   std::vector<ChoiceRecord> choices_;
-  std::vector<Usage> so_far_;  // of each choice
+  std::vector<Usage> so_far_;                 // of each choice
+  std::vector<Clock::TimePoint> last_token_;  // of each choice, as it came here
   std::size_t num_ended_ = 0;
   bool is_open_ = false;
   bool is_done_ = false;

@@ -40,12 +40,18 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
   const Status status = compilers_->submit([this, waiting, has_left, queued] {
     yield_to_other_threads();
     ConstraintCompiler& compiler = parts_.service.constraints();
-    const auto outcome = std::make_shared<ConstraintCompiler::Outcome>(
-        parts_.clock.now() - queued > compiler.options().compile_timeout
-            ? ApiError::overloaded("too many grammars wait to be compiled", 1)
-            : compiler.compile(waiting->params.constraint, [this, &has_left] {
-                return has_left->load() || is_stopping_.load();
-              }));
+    const auto compile = [&]() -> ConstraintCompiler::Outcome {
+      const Clock::TimePoint begin = parts_.clock.now();
+      if (begin - queued > compiler.options().compile_timeout) {
+        return ApiError::overloaded("too many grammars wait to be compiled", 1);
+      }
+      ConstraintCompiler::Outcome outcome =
+          compiler.compile(waiting->params.constraint,
+                           [this, &has_left] { return has_left->load() || is_stopping_.load(); });
+      metrics_.measures.compile_time.observe(seconds_since(begin, parts_.clock.now()));
+      return outcome;
+    };
+    const auto outcome = std::make_shared<ConstraintCompiler::Outcome>(compile());
     loop_->post([this, waiting, outcome] {
       if (const auto* error = std::get_if<ApiError>(outcome.get())) {
         waiting->transaction.send_error(*error);

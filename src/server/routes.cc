@@ -66,10 +66,7 @@ void Server::add_routes() {
         [this](Transaction x, const std::string&) { health(std::move(x), true); });
   }
   get("/metrics", options_.auth_metrics ? RouteClass::kNormal : RouteClass::kPublic,
-      [this](Transaction x, const std::string&) {
-        parts_.service.export_metrics(parts_.metrics);
-        x.send(200, "text/plain; version=0.0.4; charset=utf-8", parts_.metrics.text());
-      });
+      [this](Transaction x, const std::string&) { metrics(std::move(x)); });
   for (const char* path : {"/server_info", "/get_server_info"}) {
     get(path, RouteClass::kNormal,
         [this](Transaction x, const std::string&) { server_info(std::move(x)); });
@@ -111,6 +108,7 @@ Server::Prepared Server::prepare_chat(const Json& body,
     name_ignored(&transaction, ignored);
     ResponseEnvelope envelope = server.envelope(new_chat_id(), params);
     describe_choices(params, ready, ready.size(), &envelope);
+    params.choices_per_prompt = std::ssize(ready);
     server.start_call(std::move(transaction), make_chat_format(std::move(envelope), params), params,
                       std::move(ready));
   };
@@ -122,7 +120,8 @@ Server::Prepared Server::prepare_completion(const Json& body,
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
   }
-  const CompletionRequest& request = std::get<CompletionRequest>(read);
+  CompletionRequest& request = std::get<CompletionRequest>(read);
+  request.generation.choices_per_prompt = request.best_of;
   if (std::optional<ApiError> error = check_model(request.generation.model)) {
     return *std::move(error);
   }

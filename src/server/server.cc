@@ -17,6 +17,7 @@ constexpr std::int64_t kMaxQueuedBodies = 256;
 constexpr std::int64_t kMaxQueuedGrammars = 256;
 constexpr std::int64_t kMaxTimeoutMs = 86'400'000;
 constexpr std::chrono::seconds kLastWords{1};  // for answers on their way when the drain ends
+constexpr std::chrono::seconds kTraceFlushTime{3};
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
@@ -73,8 +74,14 @@ Status load_keys(const ServerOptions& options, KeySet* keys) {
 }  // namespace
 
 Server::Server(const ServerOptions& options, const ServerParts& parts)
-    : options_(options), parts_(parts), metrics_(parts.metrics), failures_(parts.clock) {
+    : options_(options),
+      parts_(parts),
+      metrics_(parts.metrics, parts.service.model().facts().context_len),
+      failures_(parts.clock) {
   limits_.max_n = options.max_n;
+  const ServedModelFacts& facts = parts.service.model().facts();
+  dialects_ = make_metrics_dialects(options.metrics_compat, {parts.metrics, metrics_, parts.steps,
+                                                             facts.served_name, facts.context_len});
 }
 
 Server::~Server() {
@@ -90,12 +97,14 @@ Server::~Server() {
   }
   calls_.clear();  // their timers are the loop's
   preparations_.clear();
+  end_traces();
   kv_feed_.reset();
   loop_.reset();
 }
 
 Result<std::unique_ptr<Server>> Server::create(const ServerOptions& options,
                                                const ServerParts& parts) {
+  PLUMB_RETURN_IF_ERROR(check_metrics_dialects(options.metrics_compat));
   std::unique_ptr<Server> server(new Server(options, parts));
   PLUMB_RETURN_IF_ERROR(load_keys(options, &server->keys_));
   server->add_routes();
@@ -114,6 +123,7 @@ Status Server::check(const ServerOptions& options) {
 Status Server::listen() {
   PLUMB_ASSIGN(loop_, IoContext::create("http", parts_.clock));
   transport_ = make_tcp_transport();
+  PLUMB_RETURN_IF_ERROR(start_traces());
   workers_ = std::make_unique<ThreadPool>("prepare", 1, kMaxQueuedBodies);
   compilers_ = std::make_unique<ThreadPool>("grammar", 1, kMaxQueuedGrammars);
   HttpServerOptions http;
@@ -158,6 +168,9 @@ void Server::drain() {
   }
   end_on_loop();
   http_->shutdown(std::max<Clock::TimePoint::duration>(deadline - parts_.clock.now(), kLastWords));
+  if (tracer_ != nullptr) {
+    tracer_->flush(parts_.clock.now() + kTraceFlushTime);
+  }
 }
 
 // Ends, on their thread, the calls and streams that are left.
@@ -368,8 +381,12 @@ void Server::launch_call(Transaction transaction, std::unique_ptr<ResponseFormat
     transaction.request_id = params.request_id;
   }
   const std::uint64_t id = next_call_++;
-  const Call::Setup setup{params.stream, params.include_usage,
-                          params.include_usage && params.continuous_usage, choices.size()};
+  const Call::Setup setup{params.stream,
+                          params.include_usage,
+                          params.include_usage && params.continuous_usage,
+                          choices.size(),
+                          params.n,
+                          params.sampling.max_tokens};
   const std::string cache_namespace = namespace_of(transaction, params);
   for (ChoiceRequest& choice : choices) {
     choice.request.cache_namespace = cache_namespace;
@@ -379,6 +396,7 @@ void Server::launch_call(Transaction transaction, std::unique_ptr<ResponseFormat
       choice.request.timeout = std::min(*timeout, choice.request.timeout.value_or(*timeout));
     }
   }
+  trace(params, &transaction, &choices);
   auto call = std::make_unique<Call>(*loop_, options_, metrics_, std::move(transaction),
                                      std::move(format), setup, [this, id] { forget(id); });
   count_call(1);

@@ -23,9 +23,11 @@
 #include "server/auth.h"
 #include "server/call.h"
 #include "server/kv_event_feed.h"
+#include "server/metrics_dialect.h"
 #include "server/router.h"
 #include "server/server_metrics.h"
 #include "server/server_options.h"
+#include "server/trace_exporter.h"
 
 namespace plumb {
 
@@ -37,6 +39,7 @@ struct ServerParts {
   /// The whole configuration for /server_info, without secrets.
   std::function<Json()> describe;
   std::string version;
+  StepMetrics* steps = nullptr;  ///< observes the engine; may be null
 };
 
 /// The HTTP server: routes, keys, calls in flight.
@@ -75,6 +78,11 @@ class Server final : public HttpHandler {
   Server(const ServerOptions& options, const ServerParts& parts);
   Status listen();
   Status listen_for_kv_events();
+  Status start_traces();
+  void end_traces();
+  void metrics(Transaction transaction);
+  void trace(const GenerationParams& params, Transaction* transaction,
+             std::vector<ChoiceRequest>* choices);
   void end_on_loop();
   void add_routes();
   void add_cache_routes();
@@ -137,11 +145,14 @@ class Server final : public HttpHandler {
   ServerParts parts_;
   ApiLimits limits_;
   ServerMetrics metrics_;
+  std::vector<std::unique_ptr<MetricsDialect>> dialects_;  // loop thread
   KeySet keys_;
   FailureLimiter failures_;
   Router router_;
   std::unique_ptr<IoContext> loop_;
   std::unique_ptr<Transport> transport_;
+  std::unique_ptr<IoContext> trace_loop_;
+  std::unique_ptr<TraceExporter> tracer_;  // null without a collector; on a loop of its own
   std::unique_ptr<ThreadPool> workers_;
   std::unique_ptr<ThreadPool> compilers_;  // of grammars; a slow one holds up only those
   std::atomic<bool> is_stopping_{false};

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "base/option_field.h"
 
@@ -39,6 +40,9 @@ struct ServerOptions {
   std::int64_t kv_events_port = -1;
   std::int64_t max_n = 128;
   PrefixScope prefix_scope = PrefixScope::kPrincipal;
+  std::vector<std::string> metrics_compat;
+  std::string otlp_endpoint;
+  std::string otlp_service_name;
   std::chrono::milliseconds header_delay{5000};
   std::chrono::milliseconds heartbeat{15000};
   std::chrono::milliseconds drain_timeout{30000};
@@ -81,6 +85,13 @@ struct ServerOptions {
                      std::array{Choice<PrefixScope>{"shared", PrefixScope::kShared},
                                 Choice<PrefixScope>{"principal", PrefixScope::kPrincipal},
                                 Choice<PrefixScope>{"none", PrefixScope::kNone}}),
+        field(&S::metrics_compat, "metrics-compat",
+              "also show the metrics under the names of these servers: vllm, sglang, llamacpp"),
+        field(&S::otlp_endpoint, "otlp-endpoint",
+              "send traces to this collector (OTLP over HTTP, JSON), for example "
+              "http://127.0.0.1:4318; default: OTEL_EXPORTER_OTLP_ENDPOINT"),
+        field(&S::otlp_service_name, "otlp-service-name",
+              "service.name of these traces; default: OTEL_SERVICE_NAME, else plumb"),
         field(&S::header_delay, "header-delay",
               "a stream's header is sent at the first token or after this time", 0, 3600),
         field(&S::heartbeat, "heartbeat", "comment line after that much silence in a stream", 1,

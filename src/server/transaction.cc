@@ -22,8 +22,13 @@ void Transaction::send_json(const Json& body, int http_status) {
   send(http_status, "application/json", to_text(body));
 }
 
-void Transaction::count(int http_status) const {
-  metrics.count_request(route, http_status, seconds_since(received, clock.now()));
+void Transaction::count(int http_status) {
+  const Clock::TimePoint now = clock.now();
+  metrics.count_request(route, http_status, seconds_since(received, now));
+  if (trace != nullptr) {
+    tracer->add(trace->finish(http_status, now));
+    trace.reset();
+  }
 }
 
 HttpResponse error_response(const ApiError& error, Headers headers) {

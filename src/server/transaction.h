@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,9 @@
 #include "net/http.h"
 #include "net/response_writer.h"
 #include "server/auth.h"
+#include "server/request_trace.h"
 #include "server/server_metrics.h"
+#include "server/trace_exporter.h"
 
 namespace plumb {
 
@@ -32,14 +35,16 @@ struct Transaction {
   ServerMetrics& metrics;
   Clock::TimePoint received = clock.now();
   std::vector<HeaderField> extra_headers{};  ///< added to the answer
+  TraceExporter* tracer = nullptr;           ///< takes the trace
+  std::unique_ptr<RequestTrace> trace{};     ///< null where none is recorded
 
   /// Headers that every answer carries.
   Headers headers(const char* content_type) const;
   void send(int http_status, const char* content_type, std::string body);
   void send_json(const Json& body, int http_status = 200);
   void send_error(const ApiError& error);
-  /// Counts the answer of a transaction that ends otherwise than by send().
-  void count(int http_status) const;
+  /// Counts the answer of a transaction that ends otherwise than by send(), and ends its trace.
+  void count(int http_status);
 };
 
 }  // namespace plumb
