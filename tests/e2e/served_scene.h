@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "checkpoint/synthesize.h"
 #include "cli/serving.h"
+#include "frontend/step_metrics.h"
 #include "net/http_client.h"
 #include "net/io_context.h"
 #include "net/sse.h"
@@ -34,7 +35,7 @@ class ServedScene {
     serving.served_name = "tiny";
     serving.backend.threads = 1;
     serving.engine = engine;
-    Result<std::unique_ptr<Serving>> loaded = Serving::create(serving, system_clock());
+    Result<std::unique_ptr<Serving>> loaded = Serving::create(serving, system_clock(), &steps_);
     PLUMB_CHECK(loaded.ok(), loaded.status().message());
     serving_ = std::move(loaded).value();
     ::unlink(path.c_str());
@@ -47,7 +48,7 @@ class ServedScene {
                       info.as_object().set("server", options_to_json(bind_options(listening)));
                       return info;
                     },
-                    "1.2.3"});
+                    "1.2.3", &steps_});
     PLUMB_CHECK(server.ok(), server.status().message());
     server_ = std::move(server).value();
     loop_ = std::move(IoContext::create("test-client")).value();
@@ -113,6 +114,7 @@ class ServedScene {
 
  private:
   Metrics metrics_;
+  StepMetrics steps_{metrics_};
   std::unique_ptr<Serving> serving_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<IoContext> loop_;
