@@ -80,6 +80,22 @@ void Histogram::observe(double value) const {
   }
 }
 
+void Histogram::set(std::span<const std::int64_t> counts, double sum) const {
+  if (histogram_ == nullptr) {
+    return;
+  }
+  const auto known = histogram_->Collect().histogram;
+  PLUMB_CHECK(known.bucket.size() == counts.size(), "metrics: another number of buckets");
+  std::vector<double> more;
+  std::uint64_t before = 0;  // the library's counts are cumulative
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const std::uint64_t known_count = known.bucket[i].cumulative_count - before;
+    before = known.bucket[i].cumulative_count;
+    more.push_back(static_cast<double>(counts[i]) - static_cast<double>(known_count));
+  }
+  histogram_->ObserveMultiple(more, sum - known.sample_sum);
+}
+
 struct Metrics::Impl {
   template <class T>
   using Families = std::map<std::string, prometheus::Family<T>*>;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +62,10 @@ class Histogram {
   explicit Histogram(prometheus::Histogram* histogram) : histogram_(histogram) {}
 
   void observe(double value) const;
+
+  /// Takes over what somebody else has counted: observations in each bucket alone, the one without
+  /// a bound last, and their sum. Requires none is less than at the last call.
+  void set(std::span<const std::int64_t> counts, double sum) const;
 
  private:
   prometheus::Histogram* histogram_ = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/metrics.h"
 
+#include <array>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,6 +37,21 @@ TEST(Metrics, histogram_buckets_are_cumulative) {
   EXPECT_THAT(text, HasSubstr("plumb_ttft_seconds_bucket{le=\"1\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("plumb_ttft_seconds_bucket{le=\"+Inf\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("plumb_ttft_seconds_count 3\n"));
+}
+
+TEST(Metrics, a_histogram_takes_over_what_others_counted) {
+  Metrics metrics;
+  const std::vector<double> bounds{0.1, 1};
+  metrics.histogram("plumb_mask_seconds", "masks", bounds)
+      .set(std::array<std::int64_t, 3>{2, 0, 1}, 9);
+  metrics.histogram("plumb_mask_seconds", "masks", bounds)
+      .set(std::array<std::int64_t, 3>{2, 3, 1}, 11);
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("plumb_mask_seconds_bucket{le=\"0.1\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("plumb_mask_seconds_bucket{le=\"1\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("plumb_mask_seconds_bucket{le=\"+Inf\"} 6\n"));
+  EXPECT_THAT(text, HasSubstr("plumb_mask_seconds_sum 11\n"));
+  Histogram().set(std::array<std::int64_t, 3>{1, 1, 1}, 3);
 }
 
 TEST(Metrics, the_same_name_and_labels_give_the_same_series) {
