@@ -24,6 +24,10 @@ class ByteSet {
 
   constexpr void insert(std::uint8_t byte) { words_[byte / 64] |= std::uint64_t{1} << (byte % 64); }
 
+  constexpr void erase(std::uint8_t byte) {
+    words_[byte / 64] &= ~(std::uint64_t{1} << (byte % 64));
+  }
+
   constexpr bool contains(std::uint8_t byte) const {
     return ((words_[byte / 64] >> (byte % 64)) & 1) != 0;
   }

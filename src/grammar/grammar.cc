@@ -8,6 +8,7 @@
 #include "grammar/ebnf_parser.h"
 #include "grammar/json_grammar.h"
 #include "grammar/regex_parser.h"
+#include "grammar/string_automata.h"
 
 namespace plumb {
 namespace {
@@ -23,7 +24,7 @@ Result<Cfg> regex_grammar(const std::string& pattern, const CompileBudget& budge
   return cfg;
 }
 
-Result<Cfg> choice_grammar(const std::vector<std::string>& choices) {
+Result<Cfg> choice_grammar(const std::vector<std::string>& choices, CompileBudget* budget) {
   if (choices.empty()) {
     return Status{Code::kInvalidArgument, "choice: the list is empty; give at least one text"};
   }
@@ -33,33 +34,36 @@ Result<Cfg> choice_grammar(const std::vector<std::string>& choices) {
                                               std::to_string(kMaxGrammarChoices)};
   }
   std::int64_t num_bytes = 0;
-  Cfg cfg;
-  std::vector<RegexId> texts;
-  for (const std::string& choice : choices) {
-    num_bytes += std::ssize(choice);
-    if (num_bytes > kMaxGrammarBytes) {
-      return Status{Code::kInvalidArgument, "choice: the texts have more than " +
-                                                std::to_string(kMaxGrammarBytes) +
-                                                " bytes together"};
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    num_bytes += std::ssize(choices[i]);
+    const std::string name = "choice: text " + std::to_string(i);
+    if (choices[i].empty()) {
+      return Status{Code::kInvalidArgument, name + " is empty; leave it out"};
     }
-    if (!is_valid_utf8(choice)) {
-      return Status{Code::kInvalidArgument, "choice: a text is not well-formed UTF-8"};
+    if (!is_valid_utf8(choices[i])) {
+      return Status{Code::kInvalidArgument, name + " is not well-formed UTF-8"};
     }
-    texts.push_back(cfg.regexes().literal(choice));
   }
-  cfg.set_start(cfg.terminal(cfg.regexes().any_of(texts)));
+  if (num_bytes > kMaxGrammarBytes) {
+    return Status{Code::kInvalidArgument, "choice: the texts have " + std::to_string(num_bytes) +
+                                              " bytes together, expected at most " +
+                                              std::to_string(kMaxGrammarBytes)};
+  }
+  Cfg cfg;
+  PLUMB_ASSIGN(const RegexId texts,
+               one_of_texts({choices.begin(), choices.end()}, &cfg.regexes(), budget));
+  cfg.set_start(cfg.terminal(texts));
   return cfg;
 }
 
 // Large automata first; if they are too large, small ones, with what is left of the budget.
-Result<std::shared_ptr<const CompiledGrammar>> compile_ebnf(
-    const std::string& text, const std::shared_ptr<const GrammarVocab>& vocab,
-    const GrammarLimits& limits, CompileBudget* budget) {
+Result<std::shared_ptr<const CompiledGrammar>> compile_joined(
+    const std::function<Result<Cfg>(bool join_regular, CompileBudget* budget)>& write,
+    const std::shared_ptr<const GrammarVocab>& vocab, const GrammarLimits& limits,
+    CompileBudget* budget) {
   constexpr std::int64_t kShare = 8;  // of the budget for the first attempt
   CompileBudget first = budget->share(kShare);
-  EbnfOptions options;
-  options.max_text_bytes = kMaxGrammarBytes;
-  Result<Cfg> joined = parse_ebnf(text, options, &first);
+  Result<Cfg> joined = write(/*join_regular=*/true, &first);
   if (joined.ok()) {
     auto compiled = compile_grammar(std::move(joined).value(), vocab, limits, &first);
     if (compiled.ok() || compiled.status().code() != Code::kResourceExhausted) {
@@ -68,9 +72,20 @@ Result<std::shared_ptr<const CompiledGrammar>> compile_ebnf(
   } else if (joined.status().code() != Code::kResourceExhausted) {
     return joined.status();
   }
-  options.join_regular = false;
-  PLUMB_ASSIGN(Cfg cfg, parse_ebnf(text, options, budget));
+  PLUMB_ASSIGN(Cfg cfg, write(/*join_regular=*/false, budget));
   return compile_grammar(std::move(cfg), vocab, limits, budget);
+}
+
+Result<std::shared_ptr<const CompiledGrammar>> compile_ebnf(
+    const std::string& text, const std::shared_ptr<const GrammarVocab>& vocab,
+    const GrammarLimits& limits, CompileBudget* budget) {
+  const auto write = [&](bool join_regular, CompileBudget* part) {
+    EbnfOptions options;
+    options.max_text_bytes = kMaxGrammarBytes;
+    options.join_regular = join_regular;
+    return parse_ebnf(text, options, part);
+  };
+  return compile_joined(write, vocab, limits, budget);
 }
 
 void update(Sha256* sha, std::string_view text) {
@@ -113,11 +128,11 @@ Result<std::shared_ptr<const CompiledGrammar>> compile_grammar(
     case GrammarKind::kEbnf:
       return compile_ebnf(spec.text, vocab, limits, budget);
     case GrammarKind::kChoice: {
-      PLUMB_ASSIGN(Cfg cfg, choice_grammar(spec.choices));
+      PLUMB_ASSIGN(Cfg cfg, choice_grammar(spec.choices, budget));
       return compile_grammar(std::move(cfg), std::move(vocab), limits, budget);
     }
     default:
-      return Status{Code::kUnsupported, "grammar: a JSON Schema is compiled from its Cfg"};
+      return Status{Code::kUnsupported, "grammar: this kind is not compiled from its spec alone"};
   }
 }
 

@@ -50,6 +50,63 @@ TEST(Grammar, a_choice_is_one_of_its_texts) {
             "choice: the list is empty; give at least one text");
 }
 
+// Words of letters that all look different.
+std::vector<std::string> many_choices(int num) {
+  std::vector<std::string> out;
+  for (int i = 0; i < num; ++i) {
+    out.push_back("item-" + std::to_string((i * 7919LL) % 1'000'003) + "-" +
+                  std::to_string(i % 97));
+  }
+  return out;
+}
+
+TEST(Grammar, fifty_thousand_choices_are_within_the_limits) {
+  const GrammarSpec spec{.kind = GrammarKind::kChoice, .choices = many_choices(50'000)};
+  const auto grammar = compile(spec);
+  ASSERT_TRUE(grammar.ok()) << grammar.status().message();
+  for (std::size_t i = 0; i < spec.choices.size(); i += 997) {
+    EXPECT_TRUE(matches(grammar.value(), spec.choices[i])) << spec.choices[i];
+    EXPECT_FALSE(matches(grammar.value(), spec.choices[i] + "-")) << spec.choices[i];
+  }
+  EXPECT_FALSE(matches(grammar.value(), "item-"));
+}
+
+TEST(Grammar, compiling_choices_asks_often_whether_to_stop_and_obeys) {
+  const GrammarSpec spec{.kind = GrammarKind::kChoice, .choices = many_choices(9'000)};
+  std::int64_t num_asked = 0;
+  CompileBudget whole({}, [&] {
+    ++num_asked;
+    return false;
+  });
+  ASSERT_TRUE(compile_grammar(spec, byte_vocab(), {}, &whole).ok());
+  EXPECT_GT(num_asked, 1000);
+  for (const std::int64_t stop_at : {std::int64_t{1}, num_asked / 4, num_asked / 2, num_asked}) {
+    std::int64_t num_left = stop_at;
+    std::int64_t num_late = 0;  // questions after the first answer to stop
+    CompileBudget budget({}, [&] {
+      num_late += num_left <= 0 ? 1 : 0;
+      return --num_left <= 0;
+    });
+    EXPECT_EQ(compile_grammar(spec, byte_vocab(), {}, &budget).status().code(),
+              Code::kDeadlineExceeded);
+    EXPECT_EQ(num_late, 0);
+  }
+}
+
+TEST(Grammar, choices_that_cannot_be_are_named) {
+  const auto error = [](std::vector<std::string> choices) {
+    return compile({.kind = GrammarKind::kChoice, .choices = std::move(choices)})
+        .status()
+        .message();
+  };
+  EXPECT_EQ(error({"a", ""}), "choice: text 1 is empty; leave it out");
+  EXPECT_EQ(error({"\xFF"}), "choice: text 0 is not well-formed UTF-8");
+  EXPECT_EQ(error({std::string(1 << 20, 'a'), "b"}),
+            "choice: the texts have 1048577 bytes together, expected at most 1048576");
+  EXPECT_EQ(error(std::vector<std::string>(100'001, "a")),
+            "choice: 100001 texts exceed the limit 100000");
+}
+
 TEST(Grammar, a_regex_matches_the_whole_output) {
   const auto grammar = compile({.kind = GrammarKind::kRegex, .text = R"(\d{3}-\d{4})"});
   ASSERT_TRUE(grammar.ok());
