@@ -13,13 +13,16 @@ SymbolId Cfg::add_symbol(Symbol symbol) {
   return static_cast<SymbolId>(symbols_.size() - 1);
 }
 
-SymbolId Cfg::terminal(RegexId regex) {
-  const auto key = static_cast<std::uint32_t>(regex);
+SymbolId Cfg::terminal(RegexId regex, bool has_marks) {
+  speaks_of_tokens_ = speaks_of_tokens_ || has_marks;
+  const std::uint64_t key =
+      std::uint64_t{2} * static_cast<std::uint32_t>(regex) + (has_marks ? 1 : 0);
   const auto known = terminals_.find(key);
   if (known != terminals_.end()) {
     return known->second;
   }
-  const SymbolId symbol = add_symbol({.is_terminal = true, .regex = regex, .name = {}});
+  const SymbolId symbol =
+      add_symbol({.is_terminal = true, .regex = regex, .has_marks = has_marks, .name = {}});
   terminals_.emplace(key, symbol);
   return symbol;
 }
@@ -30,6 +33,39 @@ SymbolId Cfg::terminal(std::string_view literal) {
 
 SymbolId Cfg::nonterminal(std::string_view name) {
   return add_symbol({.is_terminal = false, .regex = {}, .name = std::string(name)});
+}
+
+SymbolId Cfg::absorb(Cfg other) {
+  const auto num_symbols = static_cast<std::uint32_t>(symbols_.size());
+  const auto num_sets = static_cast<std::uint32_t>(absorbed_.size()) + 1;
+  const auto moved = [&](SymbolId symbol) {
+    return static_cast<SymbolId>(num_symbols + static_cast<std::uint32_t>(symbol));
+  };
+  PLUMB_CHECK(!other.speaks_of_tokens_, "cfg: a part that speaks of tokens");
+  for (Symbol& symbol : other.symbols_) {
+    symbol.set += num_sets;
+    symbols_.push_back(std::move(symbol));
+  }
+  for (Rule& rule : other.rules_) {
+    rule.lhs = moved(rule.lhs);
+    for (SymbolId& part : rule.rhs) {
+      part = moved(part);
+    }
+    rules_.push_back(std::move(rule));
+  }
+  absorbed_.push_back(std::move(other.regexes_));
+  for (RegexSet& set : other.absorbed_) {
+    absorbed_.push_back(std::move(set));
+  }
+  return moved(other.start_);
+}
+
+std::int64_t Cfg::num_expressions() const {
+  std::int64_t total = regexes_.size();
+  for (const RegexSet& set : absorbed_) {
+    total += set.size();
+  }
+  return total;
 }
 
 void Cfg::add_rule(SymbolId lhs, std::vector<SymbolId> rhs) {

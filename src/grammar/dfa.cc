@@ -6,6 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/check.h"
+
 namespace plumb {
 namespace {
 
@@ -32,7 +34,7 @@ class Dfa::Builder {
     join_equal_classes();
     find_only_bytes();
     PLUMB_RETURN_IF_ERROR(find_horizon_classes());
-    digest();
+    dfa_.find_digest();
     return std::move(dfa_);
   }
 
@@ -280,14 +282,6 @@ class Dfa::Builder {
     return num;
   }
 
-  void digest() {
-    Sha256 sha;
-    sha.update(std::as_bytes(std::span(dfa_.byte_class_)));
-    sha.update(std::as_bytes(std::span(dfa_.accepting_)));
-    sha.update(std::as_bytes(std::span(dfa_.next_)));
-    dfa_.digest_ = sha.finish();
-  }
-
   RegexSet* set_;
   CompileBudget* budget_;
   Dfa dfa_;
@@ -298,6 +292,33 @@ class Dfa::Builder {
 
 Result<Dfa> Dfa::build(RegexId regex, RegexSet* set, CompileBudget* budget) {
   return Builder(set, budget).build(regex);
+}
+
+void Dfa::find_digest() {
+  Sha256 sha;
+  sha.update(std::as_bytes(std::span(byte_class_)));
+  sha.update(std::as_bytes(std::span(accepting_)));
+  sha.update(std::as_bytes(std::span(next_)));
+  digest_ = sha.finish();
+}
+
+// States that fared alike still do: the byte changes nothing, and uses up the horizon.
+Dfa Dfa::with_loop(std::uint8_t byte) const {
+  PLUMB_CHECK(num_classes_ < kNumBytes, "dfa: a byte that texts have");
+  Dfa out = *this;
+  const auto num_old = static_cast<std::size_t>(num_classes_);
+  out.byte_class_[byte] = static_cast<std::uint8_t>(out.num_classes_++);
+  out.next_.clear();
+  for (std::int32_t s = 0; s < num_states(); ++s) {
+    const auto row =
+        next_.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(s) * num_old);
+    out.next_.insert(out.next_.end(), row, row + num_classes_);
+    out.next_.push_back(s);
+    std::int16_t& only = out.only_byte_[static_cast<std::size_t>(s)];
+    only = static_cast<std::int16_t>(only == kNoByte ? byte : kSeveralBytes);
+  }
+  out.find_digest();
+  return out;
 }
 
 std::int64_t Dfa::num_bytes() const {

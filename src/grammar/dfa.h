@@ -27,6 +27,9 @@ class Dfa {
   /// Cost: a derivative for each state and class of bytes.
   static Result<Dfa> build(RegexId regex, RegexSet* set, CompileBudget* budget);
 
+  /// The same language with that byte anywhere in its texts. Requires no text has the byte.
+  Dfa with_loop(std::uint8_t byte) const;
+
   /// kDead if the language is empty, else 0.
   std::int32_t start() const { return accepting_.empty() ? kDead : 0; }
 
@@ -68,6 +71,7 @@ class Dfa {
  private:
   class Builder;
   Dfa() = default;
+  void find_digest();
 
   std::array<std::uint8_t, 256> byte_class_{};
   std::int32_t num_classes_ = 1;

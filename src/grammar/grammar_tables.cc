@@ -71,7 +71,10 @@ class TableBuilder {
     for (std::size_t s = 0; s < num_symbols(); ++s) {
       const auto symbol = static_cast<SymbolId>(s);
       if (is_reachable_[s] && cfg_.is_terminal(symbol)) {
-        PLUMB_ASSIGN(Dfa dfa, Dfa::build(cfg_.regex(symbol), &cfg_.regexes(), &budget_));
+        PLUMB_ASSIGN(Dfa dfa, Dfa::build(cfg_.regex(symbol), &cfg_.regexes_of(symbol), &budget_));
+        if (cfg_.speaks_of_tokens() && !cfg_.has_marks(symbol)) {
+          dfa = dfa.with_loop(Cfg::kTokenMark);
+        }
         terminal_index_[s] = static_cast<std::uint32_t>(tables_.terminals.size());
         tables_.terminals.push_back(std::move(dfa));
       }

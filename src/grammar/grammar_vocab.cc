@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "grammar/cfg.h"
 #include "tokenizer/tokenizer.h"
 
 namespace plumb {
@@ -30,6 +31,27 @@ std::vector<TokenId> inside_vocab(std::vector<TokenId> tokens, std::size_t vocab
 
 }  // namespace
 
+std::string marked_token(const Tokenizer& tokenizer, TokenId token) {
+  constexpr char kMark = static_cast<char>(Cfg::kTokenMark);
+  constexpr int kNumDigits = 5;  // of seven bits: 32 bits of an id
+  const TokenType type = tokenizer.token_type(token);
+  if (type == TokenType::kUnused || type == TokenType::kUnknown ||
+      tokenizer.is_end_of_generation(token)) {
+    return {};
+  }
+  std::string inside(tokenizer.token_bytes(token));
+  if (inside.find_first_of("\xFE\xFF") != std::string::npos) {
+    return {};  // no part of any text, and not to be taken for marks
+  }
+  if (type == TokenType::kControl) {
+    inside = "\xFF";
+    for (int i = 0; i < kNumDigits; ++i) {
+      inside += static_cast<char>((static_cast<std::uint32_t>(token) >> (7 * i)) & 0x7FU);
+    }
+  }
+  return inside.empty() ? inside : kMark + inside + kMark;
+}
+
 std::size_t GrammarVocab::StateKeyHash::operator()(const StateKey& key) const {
   std::uint64_t word = 0;  // the digest is as good as random
   std::memcpy(&word, key.dfa.data(), sizeof(word));
@@ -52,6 +74,17 @@ std::unique_ptr<const GrammarVocab> GrammarVocab::from_tokenizer(const Tokenizer
   };
   return std::make_unique<const GrammarVocab>(std::move(bytes), tokenizer.end_of_generation(),
                                               std::move(encode), cache_bytes);
+}
+
+std::unique_ptr<const GrammarVocab> GrammarVocab::with_marks(const Tokenizer& tokenizer,
+                                                             std::int32_t vocab_size,
+                                                             std::int64_t cache_bytes) {
+  std::vector<std::string> bytes(static_cast<std::size_t>(vocab_size));
+  for (TokenId id = 0; id < std::min(vocab_size, tokenizer.vocab_size()); ++id) {
+    bytes[static_cast<std::size_t>(id)] = marked_token(tokenizer, id);
+  }
+  return std::make_unique<const GrammarVocab>(std::move(bytes), tokenizer.end_of_generation(),
+                                              Encode(), cache_bytes);
 }
 
 GrammarVocab::GrammarVocab(std::vector<std::string> token_bytes, std::vector<TokenId> end_tokens,

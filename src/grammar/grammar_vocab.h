@@ -34,6 +34,10 @@ struct TokenClass {
   std::vector<Range> exits;
 };
 
+/// A token as it looks to a grammar that speaks of tokens: its bytes between two marks; a control
+/// token has bytes of its own, which no text has. Empty for tokens that end a text or never come.
+std::string marked_token(const Tokenizer& tokenizer, TokenId token);
+
 /// The vocabulary as grammars see it: the bytes of each token, which tokens end a text, and what is
 /// known about automata that grammars share.
 /// Thread  any.
@@ -46,6 +50,11 @@ class GrammarVocab {
   /// vocab_size: that of the model, which may have more tokens than the tokenizer.
   /// Requires the tokenizer outlives the result.
   static std::unique_ptr<const GrammarVocab> from_tokenizer(
+      const Tokenizer& tokenizer, std::int32_t vocab_size,
+      std::int64_t cache_bytes = kDefaultCacheBytes);
+
+  /// The vocabulary of grammars that speak of tokens: marked_token() of each, and no way to encode.
+  static std::unique_ptr<const GrammarVocab> with_marks(
       const Tokenizer& tokenizer, std::int32_t vocab_size,
       std::int64_t cache_bytes = kDefaultCacheBytes);
 
