@@ -22,6 +22,9 @@ struct JsonSchemaOptions {
   bool any_order = false;
   /// No white space between tokens; else up to two characters in each gap.
   bool compact = false;
+  /// Not empty: a string that is the whole value is written as it is, without quotes and escapes,
+  /// and does not contain this text.
+  std::string raw_end{};
   std::int64_t max_schema_bytes = 1 << 20;
   int max_depth = 64;  ///< of nesting in the schema's text
 };

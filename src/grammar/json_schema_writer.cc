@@ -2,8 +2,10 @@
 #include "grammar/json_schema_writer.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
+#include "grammar/string_automata.h"
 
 namespace plumb {
 
@@ -65,7 +67,7 @@ DraftId JsonSchemaWriter::value(GoalId goal) {
   if (fresh) {
     it->second = draft_.nonterminal("value");
     goals_[it->second] = goal;
-    todo_.push_back(goal);
+    todo_.emplace_back(it->second, goal);
   }
   return it->second;
 }
@@ -87,7 +89,12 @@ void JsonSchemaWriter::write_scalars(DraftId lhs, GoalId goal) {
     parts.push_back(text_.number(terms_->numbers(), numbers));
   }
   const JsonStringSet strings = scalar(&string_evaluator_, &strings_, goal);
-  if (strings.is_plain && std::max(strings.min, strings.max) > kMaxCountedChars) {
+  if (lhs == raw_) {
+    const RegexId text = raw(strings);
+    if (text != regexes.none()) {
+      parts.push_back(text);
+    }
+  } else if (strings.is_plain && std::max(strings.min, strings.max) > kMaxCountedChars) {
     write_long_string(lhs, strings);
   } else if (!strings_.surely_bottom(strings)) {
     parts.push_back(text_.string(strings));
@@ -95,6 +102,13 @@ void JsonSchemaWriter::write_scalars(DraftId lhs, GoalId goal) {
   if (!parts.empty() && terms_->charge(1)) {
     draft_.add_rule(lhs, {GrammarDraft::terminal(regexes.any_of(parts))});
   }
+}
+
+RegexId JsonSchemaWriter::raw(const JsonStringSet& strings) {
+  RegexSet& regexes = terms_->regexes();
+  const RegexId text = regexes.all_of(std::array{
+      strings.regex, StringFinder(std::array{terms_->options().raw_end}).without(&regexes)});
+  return strings_.is_none(text) ? regexes.none() : text;
 }
 
 void JsonSchemaWriter::write_long_string(DraftId lhs, const JsonStringSet& strings) {
@@ -122,14 +136,18 @@ void JsonSchemaWriter::write_long_string(DraftId lhs, const JsonStringSet& strin
 }
 
 void JsonSchemaWriter::write(GoalId root, Cfg* cfg) {
-  const DraftId start = value(root);
+  if (!terms_->options().raw_end.empty()) {
+    raw_ = draft_.nonterminal("value");
+    goals_[*raw_] = root;
+    todo_.emplace_back(*raw_, root);
+  }
+  const DraftId start = raw_.has_value() ? *raw_ : value(root);
   while (!todo_.empty() && !terms_->failed()) {
-    const GoalId goal = todo_.back();
+    const auto [lhs, goal] = todo_.back();
     todo_.pop_back();
     if (!terms_->literals(goal).empty() && terms_->literals(goal).front() == Literal::kFalse) {
       continue;
     }
-    const DraftId lhs = value(goal);
     write_scalars(lhs, goal);
     for (const MemberAlternative& alternative : members(goal, false)) {
       write_json_array(this, lhs, alternative.atoms);

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "grammar/grammar_draft.h"
@@ -44,6 +46,9 @@ class JsonSchemaWriter {
   DraftId value(GoalId goal);
 
  private:
+  /// The strings of the whole value as JsonSchemaOptions::raw_end wants them; none() if there is no
+  /// such string.
+  RegexId raw(const JsonStringSet& strings);
   bool is_surely_empty(GoalId goal);
   void write_scalars(DraftId lhs, GoalId goal);
   /// A string whose length would make its automaton long: most of its characters in chunks that the
@@ -77,7 +82,8 @@ class JsonSchemaWriter {
   JsonText text_;
   std::map<GoalId, DraftId> values_;
   std::map<DraftId, GoalId> goals_;
-  std::vector<GoalId> todo_;
+  std::vector<std::pair<DraftId, GoalId>> todo_;
+  std::optional<DraftId> raw_;  // the whole value, if its strings are to be written as they are
 };
 
 /// Adds rules to lhs for the objects that satisfy the conditions.
