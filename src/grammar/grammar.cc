@@ -136,4 +136,26 @@ Result<std::shared_ptr<const CompiledGrammar>> compile_grammar(
   }
 }
 
+Result<std::shared_ptr<const CompiledGrammar>> compile_structural_tag(
+    std::string_view text, const StructuralTagOptions& options,
+    std::shared_ptr<const GrammarVocab> vocab,
+    const std::function<std::shared_ptr<const GrammarVocab>()>& vocab_with_marks,
+    const GrammarLimits& limits, CompileBudget* budget) {
+  if (std::ssize(text) > kMaxGrammarBytes) {
+    return Status{Code::kInvalidArgument, "structural tag: " + std::to_string(text.size()) +
+                                              " bytes exceed the limit " +
+                                              std::to_string(kMaxGrammarBytes)};
+  }
+  PLUMB_ASSIGN(const TagFormat root, parse_structural_tag(text));
+  const auto write = [&](bool join_regular, CompileBudget* part) {
+    StructuralTagOptions joined = options;
+    joined.join_regular = join_regular;
+    return write_structural_tag(root, joined, part);
+  };
+  if (root.speaks_of_tokens) {
+    vocab = vocab_with_marks();
+  }
+  return compile_joined(write, vocab, limits, budget);
+}
+
 }  // namespace plumb

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,15 +14,23 @@
 #include "grammar/compile_budget.h"
 #include "grammar/compiled_grammar.h"
 #include "grammar/grammar_vocab.h"
+#include "grammar/structural_tag_writer.h"
 
 namespace plumb {
 
-enum class GrammarKind : std::uint8_t { kJsonSchema, kJsonObject, kRegex, kEbnf, kChoice };
+enum class GrammarKind : std::uint8_t {
+  kJsonSchema,
+  kJsonObject,
+  kRegex,
+  kEbnf,
+  kChoice,
+  kStructuralTag,
+};
 
 /// What a request asks its output to match.
 struct GrammarSpec {
   GrammarKind kind = GrammarKind::kJsonObject;
-  std::string text;                  ///< of kJsonSchema, kRegex and kEbnf
+  std::string text;                  ///< of all but kJsonObject and kChoice
   std::vector<std::string> choices;  ///< of kChoice
   bool operator==(const GrammarSpec&) const = default;
 };
@@ -40,10 +49,19 @@ Result<std::shared_ptr<const CompiledGrammar>> compile_grammar(
     Cfg cfg, std::shared_ptr<const GrammarVocab> vocab, const GrammarLimits& limits,
     CompileBudget* budget);
 
-/// Compiles every kind but kJsonSchema, whose front end builds a Cfg.
+/// Compiles every kind but kJsonSchema and kStructuralTag, which take more than a spec says.
 /// Errors  kInvalidArgument, kUnsupported naming the place; those of CompiledGrammar::compile.
 Result<std::shared_ptr<const CompiledGrammar>> compile_grammar(
     const GrammarSpec& spec, std::shared_ptr<const GrammarVocab> vocab, const GrammarLimits& limits,
     CompileBudget* budget);
+
+/// Compiles a structural tag. `vocab_with_marks` gives the vocabulary for one that speaks of
+/// tokens. Errors  those of parse_structural_tag(), write_structural_tag() and
+/// CompiledGrammar::compile.
+Result<std::shared_ptr<const CompiledGrammar>> compile_structural_tag(
+    std::string_view text, const StructuralTagOptions& options,
+    std::shared_ptr<const GrammarVocab> vocab,
+    const std::function<std::shared_ptr<const GrammarVocab>()>& vocab_with_marks,
+    const GrammarLimits& limits, CompileBudget* budget);
 
 }  // namespace plumb

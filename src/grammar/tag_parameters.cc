@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grammar/tag_parameters.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+
+namespace plumb {
+namespace {
+
+// Keywords of the object that are enforced here, or say nothing about its members.
+constexpr std::array<std::string_view, 12> kObjectKeywords = {
+    "type",    "properties",  "required", "additionalProperties",
+    "title",   "description", "$defs",    "definitions",
+    "$schema", "$comment",    "default",  "examples"};
+
+// What stands before and behind a value.
+struct Marks {
+  std::string before;
+  std::string behind;
+};
+
+class ParameterWriter {
+ public:
+  ParameterWriter(TagStyle style, const JsonSchemaOptions& options, Cfg* cfg, CompileBudget* budget)
+      : style_(style), options_(options), cfg_(*cfg), budget_(*budget) {
+    RegexSet& set = cfg_.regexes();
+    line_end_ = cfg_.terminal(set.repeat(set.literal("\n"), 0, 1));
+  }
+
+  Result<SymbolId> write(std::string_view text) {
+    PLUMB_ASSIGN(schema_, parse_json(text));
+    PLUMB_RETURN_IF_ERROR(check_object());
+    std::vector<SymbolId> parts{line_end_};
+    const Json* properties = schema_.find("properties");
+    if (properties == nullptr) {
+      return cfg_.sequence(std::move(parts));
+    }
+    for (const JsonMember& member : properties->as_object()) {
+      PLUMB_ASSIGN(const SymbolId parameter, parameter_of(member));
+      parts.push_back(is_required(member.key) ? parameter : cfg_.optional(parameter));
+    }
+    return cfg_.sequence(std::move(parts));
+  }
+
+ private:
+  static Status unsupported(const std::string& what) {
+    return {Code::kUnsupported, what + " is not supported in this style; use the style json"};
+  }
+
+  Status check_object() {
+    if (!schema_.is_object()) {
+      return {Code::kInvalidArgument, "expected the schema of an object"};
+    }
+    for (const JsonMember& member : schema_.as_object()) {
+      if (std::find(kObjectKeywords.begin(), kObjectKeywords.end(), member.key) ==
+          kObjectKeywords.end()) {
+        return unsupported("the keyword '" + member.key.substr(0, 64) + "' of the object");
+      }
+    }
+    const Json* type = schema_.find("type");
+    const Json* properties = schema_.find("properties");
+    if ((type != nullptr && *type != Json("object")) ||
+        (properties != nullptr && !properties->is_object())) {
+      return {Code::kInvalidArgument, "expected the schema of an object with properties"};
+    }
+    PLUMB_RETURN_IF_ERROR(check_required(properties));
+    return check_references();
+  }
+
+  Status check_required(const Json* properties) const {
+    const Json* required = schema_.find("required");
+    if (required == nullptr) {
+      return {};
+    }
+    if (!required->is_array()) {
+      return {Code::kInvalidArgument, "required: expected an array"};
+    }
+    for (const Json& name : required->as_array()) {
+      if (!name.is_string() || properties == nullptr ||
+          properties->find(name.as_string()) == nullptr) {
+        return {Code::kInvalidArgument, "required: each entry has to name a property"};
+      }
+    }
+    return {};
+  }
+
+  // A property is compiled alone, with the definitions only.
+  Status check_references() const {
+    std::vector<const Json*> todo{&schema_};
+    while (!todo.empty()) {
+      const Json& json = *todo.back();
+      todo.pop_back();
+      if (json.is_array()) {
+        for (const Json& item : json.as_array()) {
+          todo.push_back(&item);
+        }
+      }
+      if (!json.is_object()) {
+        continue;
+      }
+      for (const JsonMember& member : json.as_object()) {
+        todo.push_back(&member.value);
+        const bool is_reference = member.key == "$ref" || member.key == "$dynamicRef";
+        if (is_reference && member.value.is_string() &&
+            !member.value.as_string().starts_with("#/$defs/") &&
+            !member.value.as_string().starts_with("#/definitions/")) {
+          return unsupported("a reference to other places than $defs");
+        }
+      }
+    }
+    return {};
+  }
+
+  bool is_required(std::string_view name) const {
+    const Json* required = schema_.find("required");
+    return required != nullptr &&
+           std::find(required->as_array().begin(), required->as_array().end(), Json(name)) !=
+               required->as_array().end();
+  }
+
+  Result<SymbolId> parameter_of(const JsonMember& member) {
+    if (member.key.empty() || member.key.find_first_of("<>\"\n") != std::string::npos) {
+      return Status{Code::kInvalidArgument, "properties: the name '" + member.key.substr(0, 64) +
+                                                "' cannot be written in this style"};
+    }
+    if (style_ != TagStyle::kDeepseekXml) {
+      return value(marks(member.key, ""), member.value, true);
+    }
+    // Strings and other values have different marks; one of them may have no value.
+    const Result<SymbolId> text =
+        value(marks(member.key, "true"), restricted(member.value, true), true);
+    const Result<SymbolId> other =
+        value(marks(member.key, "false"), restricted(member.value, false), false);
+    if (text.ok() && other.ok()) {
+      return cfg_.any_of(std::array{text.value(), other.value()});
+    }
+    return text.ok() || text.status().code() != Code::kInvalidArgument ? text : other;
+  }
+
+  static Json restricted(const Json& schema, bool to_strings) {
+    const Json type = JsonObject{{"type", "string"}};
+    return JsonObject{
+        {"allOf", JsonArray{schema, to_strings ? type : Json(JsonObject{{"not", type}})}}};
+  }
+
+  Marks marks(const std::string& name, const std::string& is_string) const {
+    switch (style_) {
+      case TagStyle::kQwenXml:
+        return {"<parameter=" + name + ">", "</parameter>"};
+      case TagStyle::kGlmXml:
+        return {"<arg_key>" + name + "</arg_key>", "</arg_value>"};
+      default:
+        return {"<｜DSML｜parameter name=\"" + name + "\" string=\"" + is_string + "\">",
+                "</｜DSML｜parameter>"};
+    }
+  }
+
+  Result<SymbolId> value(const Marks& marks, const Json& schema, bool is_raw) {
+    JsonSchemaOptions options = options_;
+    options.raw_end = is_raw ? marks.behind : "";
+    options.strict = false;  // a rule about the whole object
+    PLUMB_ASSIGN(JsonSchemaGrammar grammar,
+                 compile_json_schema(to_text(with_definitions(schema)), options, &budget_));
+    std::vector<SymbolId> parts{cfg_.terminal(marks.before)};
+    if (style_ == TagStyle::kGlmXml) {
+      parts.push_back(line_end_);
+      parts.push_back(cfg_.terminal("<arg_value>"));
+    }
+    const bool has_lines = style_ == TagStyle::kQwenXml;
+    if (has_lines) {
+      parts.push_back(line_end_);
+    }
+    parts.push_back(cfg_.absorb(std::move(grammar.cfg)));
+    if (has_lines) {
+      parts.push_back(line_end_);
+    }
+    parts.push_back(cfg_.terminal(marks.behind));
+    parts.push_back(line_end_);
+    return cfg_.sequence(std::move(parts));
+  }
+
+  Json with_definitions(const Json& schema) const {
+    if (!schema.is_object()) {
+      return schema;
+    }
+    JsonObject out = schema.as_object();
+    for (const char* name : {"$defs", "definitions"}) {
+      const Json* definitions = schema_.find(name);
+      if (definitions != nullptr && out.find(name) == nullptr) {
+        out.set(name, *definitions);
+      }
+    }
+    return out;
+  }
+
+  TagStyle style_;
+  const JsonSchemaOptions& options_;
+  Cfg& cfg_;
+  CompileBudget& budget_;
+  Json schema_;
+  SymbolId line_end_{};
+};
+
+}  // namespace
+
+Result<SymbolId> write_tag_parameters(std::string_view schema, TagStyle style,
+                                      const JsonSchemaOptions& options, Cfg* cfg,
+                                      CompileBudget* budget) {
+  return ParameterWriter(style, options, cfg, budget).write(schema);
+}
+
+}  // namespace plumb
