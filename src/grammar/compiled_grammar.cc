@@ -20,9 +20,16 @@ CompiledGrammar::CompiledGrammar(GrammarTables tables, std::shared_ptr<const Gra
       masks_(limits.mask_cache_bytes) {}
 
 void CompiledGrammar::keep_mask(const RowStore::Key& key, std::shared_ptr<const Mask> mask) const {
-  const auto num_bytes =
-      static_cast<std::int64_t>(sizeof(Mask) + mask->size() * sizeof((*mask)[0]));
-  masks_.insert(key, std::move(mask), num_bytes);
+  masks_.insert(key, std::move(mask), mask_bytes());
+}
+
+std::int64_t CompiledGrammar::mask_bytes() const {
+  return static_cast<std::int64_t>(sizeof(Mask)) +
+         vocab_->num_mask_words() * static_cast<std::int64_t>(sizeof(std::uint32_t));
+}
+
+std::int64_t CompiledGrammar::max_masks() const {
+  return limits_.mask_cache_bytes / mask_bytes();
 }
 
 std::int64_t CompiledGrammar::num_bytes() const {

@@ -47,6 +47,9 @@ class CompiledGrammar {
 
   void keep_mask(const RowStore::Key& key, std::shared_ptr<const Mask> mask) const;
 
+  /// How many masks it keeps at most.
+  std::int64_t max_masks() const;
+
   /// Memory that it holds, masks included at their limit.
   std::int64_t num_bytes() const;
 
@@ -56,6 +59,8 @@ class CompiledGrammar {
       return static_cast<std::size_t>(key.low);
     }
   };
+
+  std::int64_t mask_bytes() const;
 
   GrammarTables tables_;
   std::shared_ptr<const GrammarVocab> vocab_;  // shared by all grammars of a model
