@@ -9,7 +9,7 @@ namespace {
 using Kind = ConstraintSpec::Kind;
 
 constexpr std::size_t kMaxTextBytes = 1 << 20;
-constexpr std::int64_t kMaxChoices = 10'000;
+constexpr std::int64_t kMaxChoices = 100'000;
 constexpr std::size_t kMaxNameBytes = 64;
 
 // Takes the first constraint; a second one is an error.
@@ -31,7 +31,10 @@ class Collector {
         take_flag(*value, std::move(spec));
         return;
       case Kind::kJsonSchema:
-        take_schema(*value, std::move(spec));
+        take_json(*value, "a JSON schema", /*is_bool_allowed=*/true, std::move(spec));
+        return;
+      case Kind::kStructuralTag:
+        take_json(*value, "a structural tag", /*is_bool_allowed=*/false, std::move(spec));
         return;
       case Kind::kChoice:
         take_choices(*value, std::move(spec));
@@ -50,10 +53,11 @@ class Collector {
     }
   }
 
-  // A schema, or its text.
-  void take_schema(const Json& value, ConstraintSpec spec) {
-    if (!value.is_string() && !value.is_object() && !value.is_bool()) {
-      fields_.fail(ApiError::wrong_type(spec.param, "a JSON schema"));
+  // A schema or tag, or its text.
+  void take_json(const Json& value, std::string_view what, bool is_bool_allowed,
+                 ConstraintSpec spec) {
+    if (!value.is_string() && !value.is_object() && !(is_bool_allowed && value.is_bool())) {
+      fields_.fail(ApiError::wrong_type(spec.param, std::string(what)));
       return;
     }
     spec.text = value.is_string() ? value.as_string() : to_text(value);
@@ -177,6 +181,7 @@ void read_response_format(FieldReader& fields, Collector& collector) {
   if (format.ok() && type.empty()) {
     format.fail(ApiError::missing(format.path("type")));
   }
+<<<<<<< HEAD
   if (type == "structural_tag") {
     format.fail(
         ApiError::unsupported(fields.path("response_format"), "structural tags are not offered"));
@@ -187,7 +192,13 @@ void read_response_format(FieldReader& fields, Collector& collector) {
     format.fail(ApiError::missing(format.path(member)));
   }
   fields.absorb(format);
+=======
+>>>>>>> 89c8726 (frontend: offer structural tags, and warm masks while the worker idles)
   if (!format.ok()) {
+    return;
+  }
+  if (type == "structural_tag") {
+    collector.take(fields, "response_format", Kind::kStructuralTag);
     return;
   }
   if (type == "json_object") {
@@ -213,10 +224,12 @@ void read_structured_outputs(FieldReader& fields, Collector& collector) {
   collector.take(inner, "choice", Kind::kChoice);
   collector.take(inner, "grammar", Kind::kGrammar);
   collector.take(inner, "json_object", Kind::kJsonObject);
+  collector.take(inner, "structural_tag", Kind::kStructuralTag);
   for (const std::string& name : inner.unread()) {
     if (!object->find(name)->is_null()) {
       fields.fail(ApiError::unsupported(inner.path(name.substr(0, 64)),
-                                        "expected json, regex, choice, grammar or json_object"));
+                                        "expected json, regex, choice, grammar, json_object or "
+                                        "structural_tag"));
     }
   }
 }
@@ -237,6 +250,7 @@ ConstraintSpec read_constraint(FieldReader& fields) {
     collector.take(fields, name, Kind::kGrammar);
   }
   collector.take(fields, "guided_choice", Kind::kChoice);
+  collector.take(fields, "structural_tag", Kind::kStructuralTag);
   return std::move(collector).found();
 }
 

@@ -12,11 +12,12 @@ namespace plumb {
 struct ConstraintSpec {
   enum class Kind : unsigned char {
     kNone,
-    kJsonObject,  ///< any JSON object
-    kJsonSchema,  ///< a JSON value that the schema in `text` allows
-    kRegex,       ///< a match of `text`, from its begin to its end
-    kGrammar,     ///< what the EBNF in `text` derives
-    kChoice,      ///< one of `choices`
+    kJsonObject,     ///< any JSON object
+    kJsonSchema,     ///< a JSON value that the schema in `text` allows
+    kRegex,          ///< a match of `text`, from its begin to its end
+    kGrammar,        ///< what the EBNF in `text` derives
+    kChoice,         ///< one of `choices`
+    kStructuralTag,  ///< what the structural tag in `text` allows
   };
 
   Kind kind = Kind::kNone;
@@ -30,7 +31,7 @@ struct ConstraintSpec {
 
 /// Reads the one constraint of a request from any of its names: response_format, guided_json,
 /// guided_regex, guided_choice, guided_grammar, structured_outputs, regex, ebnf, grammar,
-/// json_schema. Two of them are an error that names both.
+/// json_schema, structural_tag. Two of them are an error that names both.
 ConstraintSpec read_constraint(FieldReader& fields);
 
 }  // namespace plumb

@@ -66,6 +66,10 @@ TEST(Constraint, every_name_of_the_other_kinds_is_read) {
       {R"({"structured_outputs":{"grammar":"x"}})", Kind::kGrammar},
       {R"({"guided_choice":["x","y"]})", Kind::kChoice},
       {R"({"structured_outputs":{"choice":["x","y"]}})", Kind::kChoice},
+      {R"({"response_format":{"type":"structural_tag","format":{}}})", Kind::kStructuralTag},
+      {R"({"structured_outputs":{"structural_tag":{"format":{}}}})", Kind::kStructuralTag},
+      {R"({"structured_outputs":{"structural_tag":"{}"}})", Kind::kStructuralTag},
+      {R"({"structural_tag":"{}"})", Kind::kStructuralTag},
   };
   for (const auto& [body, kind] : bodies) {
     const Read result = read(body);
@@ -79,6 +83,9 @@ TEST(Constraint, every_name_of_the_other_kinds_is_read) {
     }
   }
   EXPECT_EQ(read(R"({"structured_outputs":{"regex":"x"}})").spec.param, "structured_outputs.regex");
+  const Read tag = read(R"({"response_format":{"type":"structural_tag","format":{"type":"x"}}})");
+  EXPECT_EQ(tag.spec.param, "response_format");
+  EXPECT_EQ(tag.spec.text, R"({"type":"structural_tag","format":{"type":"x"}})");
   EXPECT_EQ(
       read(R"({"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{}}}})")
           .spec.param,
@@ -99,8 +106,6 @@ TEST(Constraint, what_is_malformed_is_named) {
   EXPECT_EQ(read(R"({"response_format":"json"})").error, "invalid_type response_format");
   EXPECT_EQ(read(R"({"response_format":{}})").error,
             "missing_required_parameter response_format.type");
-  EXPECT_EQ(read(R"({"response_format":{"type":"structural_tag"}})").error,
-            "unsupported_parameter response_format");
   EXPECT_EQ(read(R"({"response_format":{"type":"xml"}})").error,
             "invalid_value response_format.type");
   EXPECT_EQ(read(R"({"response_format":{"type":"json_schema"}})").error,
@@ -121,8 +126,10 @@ TEST(Constraint, what_is_malformed_is_named) {
   EXPECT_EQ(read(R"({"guided_choice":[1]})").error, "invalid_type guided_choice");
   EXPECT_EQ(read(R"({"structured_outputs":{"json_object":1}})").error,
             "invalid_type structured_outputs.json_object");
-  EXPECT_EQ(read(R"({"structured_outputs":{"structural_tag":"x"}})").error,
-            "unsupported_parameter structured_outputs.structural_tag");
+  EXPECT_EQ(read(R"({"structured_outputs":{"structural_tag":true}})").error,
+            "invalid_type structured_outputs.structural_tag");
+  EXPECT_EQ(read(R"({"structured_outputs":{"structural_tags":"x"}})").error,
+            "unsupported_parameter structured_outputs.structural_tags");
 }
 
 TEST(Constraint, more_than_a_mebibyte_is_an_error_with_size_and_limit) {

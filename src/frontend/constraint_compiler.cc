@@ -6,6 +6,7 @@
 
 #include "grammar/compile_budget.h"
 #include "grammar/json_schema.h"
+#include "grammar/mask_warming.h"
 
 namespace plumb {
 namespace {
@@ -35,6 +36,9 @@ GrammarSpec grammar_spec(const ConstraintSpec& spec) {
       out.kind = GrammarKind::kChoice;
       out.choices = spec.choices;
       break;
+    case Kind::kStructuralTag:
+      out.kind = GrammarKind::kStructuralTag;
+      break;
   }
   return out;
 }
@@ -45,6 +49,7 @@ ConstraintCompiler::ConstraintCompiler(const Tokenizer& tokenizer, std::int64_t 
                                        const GrammarOptions& options, const Clock& clock)
     : options_(options),
       clock_(clock),
+      tokenizer_(tokenizer),
       vocab_(GrammarVocab::from_tokenizer(tokenizer, static_cast<std::int32_t>(vocab_size),
                                           options.cache_bytes / 3)),
       cache_(options.cache_bytes / 3 * 2) {}
@@ -71,6 +76,10 @@ ConstraintCompiler::Outcome ConstraintCompiler::compile(const ConstraintSpec& co
                        [&] { return clock_.now() > deadline || is_cancelled(); });
   Result<Grammar> grammar = build(spec, constraint.strict, &budget);
   compile_ns_ += (clock_.now() - begin).count();
+  if (!grammar.ok() && is_cancelled()) {
+    ++num_cancelled_;
+    return ApiError::from_status(grammar.status());  // nobody reads it
+  }
   if (!grammar.ok()) {
     return refuse(constraint, grammar.status());
   }
@@ -80,17 +89,40 @@ ConstraintCompiler::Outcome ConstraintCompiler::compile(const ConstraintSpec& co
 }
 
 Result<ConstraintCompiler::Grammar> ConstraintCompiler::build(const GrammarSpec& spec, bool strict,
-                                                              CompileBudget* budget) const {
+                                                              CompileBudget* budget) {
   GrammarLimits limits;
   limits.mask_cache_bytes = std::min(limits.mask_cache_bytes, options_.cache_bytes / 48);
-  if (spec.kind != GrammarKind::kJsonSchema) {
-    return compile_grammar(spec, vocab_, limits, budget);
-  }
   JsonSchemaOptions json;
   json.strict = strict;
   json.compact = options_.whitespace == JsonWhitespace::kCompact;
+  if (spec.kind == GrammarKind::kStructuralTag) {
+    StructuralTagOptions tag;
+    tag.json = json;
+    tag.tokenizer = &tokenizer_;
+    return compile_structural_tag(
+        spec.text, tag, vocab_, [this] { return vocab_with_marks(); }, limits, budget);
+  }
+  if (spec.kind != GrammarKind::kJsonSchema) {
+    return compile_grammar(spec, vocab_, limits, budget);
+  }
   PLUMB_ASSIGN(JsonSchemaGrammar schema, compile_json_schema(spec.text, json, budget));
   return compile_grammar(std::move(schema.cfg), vocab_, limits, budget);
+}
+
+std::shared_ptr<const GrammarVocab> ConstraintCompiler::vocab_with_marks() {
+  const MutexLock lock(mutex_);
+  if (vocab_with_marks_ == nullptr) {
+    vocab_with_marks_ =
+        GrammarVocab::with_marks(tokenizer_, vocab_->vocab_size(), options_.cache_bytes / 12);
+  }
+  return vocab_with_marks_;
+}
+
+void ConstraintCompiler::warm(const CompiledGrammar& grammar,
+                              const std::function<bool()>& is_cancelled) {
+  const Clock::TimePoint deadline = clock_.now() + kWarmTime;
+  num_warmed_masks_ +=
+      warm_masks(grammar, [&] { return is_cancelled() || clock_.now() > deadline; });
 }
 
 ApiError ConstraintCompiler::refuse(const ConstraintSpec& spec, const Status& status) {
@@ -112,7 +144,9 @@ ConstraintStats ConstraintCompiler::stats() const {
   stats.num_compiled = num_compiled_.load();
   stats.num_failed = num_failed_.load();
   stats.num_timeouts = num_timeouts_.load();
+  stats.num_cancelled = num_cancelled_.load();
   stats.num_cache_hits = num_cache_hits_.load();
+  stats.num_warmed_masks = num_warmed_masks_.load();
   stats.cache_bytes = cache_.num_bytes();
   stats.compile_time = std::chrono::nanoseconds(compile_ns_.load());
   return stats;

@@ -14,6 +14,7 @@
 #include "api/constraint.h"
 #include "api/error.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/option_field.h"
 #include "frontend/generation.h"
 #include "grammar/grammar.h"
@@ -56,7 +57,9 @@ struct ConstraintStats {
   std::int64_t num_compiled = 0;
   std::int64_t num_failed = 0;  ///< refused schemas and grammars, time-outs included
   std::int64_t num_timeouts = 0;
+  std::int64_t num_cancelled = 0;  ///< given up because nobody waited any more
   std::int64_t num_cache_hits = 0;
+  std::int64_t num_warmed_masks = 0;  ///< made before a request wanted them
   std::int64_t cache_bytes = 0;
   std::chrono::nanoseconds compile_time{};
 };
@@ -68,7 +71,7 @@ class ConstraintCompiler {
   using Grammar = std::shared_ptr<const CompiledGrammar>;
   using Outcome = std::variant<Grammar, ApiError>;
 
-  /// vocab_size is the model's. `clock` outlives it.
+  /// vocab_size is the model's. `tokenizer` and `clock` outlive it.
   ConstraintCompiler(const Tokenizer& tokenizer, std::int64_t vocab_size,
                      const GrammarOptions& options, const Clock& clock);
 
@@ -81,21 +84,34 @@ class ConstraintCompiler {
   /// 400 grammar_compile_timeout; once is_cancelled() it may stop with any of them.
   Outcome compile(const ConstraintSpec& spec, const std::function<bool()>& is_cancelled);
 
+  /// Makes the masks with which texts of the grammar are likely to begin, for so long as nothing
+  /// else is to be done: stops at is_cancelled(), or after kWarmTime.
+  void warm(const CompiledGrammar& grammar, const std::function<bool()>& is_cancelled);
+
+  static constexpr std::chrono::milliseconds kWarmTime{20};
+
   ConstraintStats stats() const;
 
  private:
   Grammar find(const GrammarSpec& spec);
-  Result<Grammar> build(const GrammarSpec& spec, bool strict, CompileBudget* budget) const;
+  Result<Grammar> build(const GrammarSpec& spec, bool strict, CompileBudget* budget);
+  std::shared_ptr<const GrammarVocab> vocab_with_marks();
   ApiError refuse(const ConstraintSpec& spec, const Status& status);
 
   const GrammarOptions options_;
   const Clock& clock_;
-  const std::shared_ptr<const GrammarVocab> vocab_;  // of all its grammars
+  const Tokenizer& tokenizer_;
+  const std::shared_ptr<const GrammarVocab> vocab_;  // of all its grammars but those with marks
+  Mutex mutex_;
+  // Made for the first grammar that speaks of tokens.
+  std::shared_ptr<const GrammarVocab> vocab_with_marks_ PLUMB_GUARDED_BY(mutex_);
   GrammarCache cache_;
   std::atomic<std::int64_t> num_compiled_{0};
   std::atomic<std::int64_t> num_failed_{0};
   std::atomic<std::int64_t> num_timeouts_{0};
+  std::atomic<std::int64_t> num_cancelled_{0};
   std::atomic<std::int64_t> num_cache_hits_{0};
+  std::atomic<std::int64_t> num_warmed_masks_{0};
   std::atomic<std::int64_t> compile_ns_{0};
 };
 

@@ -62,6 +62,52 @@ TEST_F(ConstraintCompilers, each_kind_becomes_its_grammar) {
   EXPECT_FALSE(allows(compile(choice), "n"));
 }
 
+TEST_F(ConstraintCompilers, a_compilation_that_nobody_waits_for_is_no_failure) {
+  const ConstraintCompiler::Outcome outcome =
+      compiler_.compile(spec_of(Kind::kRegex, "[a-z]{1000}"), [] { return true; });
+  EXPECT_TRUE(std::holds_alternative<ApiError>(outcome));
+  EXPECT_EQ(compiler_.stats().num_cancelled, 1);
+  EXPECT_EQ(compiler_.stats().num_failed, 0);
+  EXPECT_EQ(compiler_.stats().num_timeouts, 0);
+}
+
+TEST_F(ConstraintCompilers, a_structural_tag_has_the_models_tokens_and_the_servers_blanks) {
+  const std::string tag =
+      R"({"format":{"type":"tag","begin":"<","content":{"type":"json_schema","json_schema":)"
+      R"({"const":{"a":1}}},"end":">"}})";
+  EXPECT_TRUE(allows(compile(spec_of(Kind::kStructuralTag, tag)), R"(<{"a": 1}>)"));
+  EXPECT_FALSE(allows(compile(spec_of(Kind::kStructuralTag, tag)), R"(<{"a":2}>)"));
+  const ConstraintCompiler::Outcome tokens = compile(spec_of(
+      Kind::kStructuralTag,
+      R"({"format":{"type":"sequence","elements":[{"type":"token","token":"a"},{"type":"token",)"
+      R"("token":98}]}})"));
+  GrammarMatcher matcher(std::get<ConstraintCompiler::Grammar>(tokens));
+  EXPECT_FALSE(matcher.accept('b'));
+  EXPECT_TRUE(matcher.accept('a'));
+  EXPECT_TRUE(matcher.accept('b'));
+  EXPECT_TRUE(matcher.is_complete());
+  const ConstraintCompiler::Outcome wrong = compile(
+      spec_of(Kind::kStructuralTag, R"({"format":{"type":"tag","begin":"<","content":1}})"));
+  ASSERT_TRUE(std::holds_alternative<ApiError>(wrong));
+  EXPECT_EQ(std::get<ApiError>(wrong).message,
+            "'field': format.content: expected a format: an object with a type");
+}
+
+TEST_F(ConstraintCompilers, warming_makes_the_first_masks_unless_something_waits) {
+  const auto grammar = std::get<ConstraintCompiler::Grammar>(compile(spec_of(Kind::kRegex, "abc")));
+  compiler_.warm(*grammar, [] { return true; });
+  EXPECT_EQ(compiler_.stats().num_warmed_masks, 0);
+  compiler_.warm(*grammar, [] { return false; });
+  EXPECT_EQ(compiler_.stats().num_warmed_masks, 4);
+  FakeClock late;
+  ConstraintCompiler other(*tokenizer_, 257, GrammarOptions(), late);
+  other.warm(*grammar, [&] {
+    late.advance(ConstraintCompiler::kWarmTime + std::chrono::milliseconds(1));
+    return false;
+  });
+  EXPECT_EQ(other.stats().num_warmed_masks, 0);
+}
+
 TEST_F(ConstraintCompilers, white_space_is_bounded_or_left_out) {
   const ConstraintSpec schema = spec_of(Kind::kJsonSchema, R"({"const":{"a":1}})");
   EXPECT_TRUE(allows(compile(schema), R"({"a":1})"));

@@ -24,8 +24,12 @@ void export_constraints(const ConstraintStats& stats, Metrics& metrics) {
       static_cast<double>(stats.num_failed));
   set("plumb_grammar_timeouts", "compilations that took too long",
       static_cast<double>(stats.num_timeouts));
+  set("plumb_grammar_cancelled", "compilations given up because the client had left",
+      static_cast<double>(stats.num_cancelled));
   set("plumb_grammar_cache_hits", "constrained requests whose grammar was known",
       static_cast<double>(stats.num_cache_hits));
+  set("plumb_grammar_warmed_masks", "token masks made before a request wanted them",
+      static_cast<double>(stats.num_warmed_masks));
   set("plumb_grammar_cache_bytes", "memory of the known grammars",
       static_cast<double>(stats.cache_bytes));
 }

@@ -37,9 +37,11 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
       [has_left](DisconnectReason) { has_left->store(true); });
   count_call(1);
   const Clock::TimePoint queued = parts_.clock.now();
-  const Status status = compilers_->submit([this, waiting, has_left, queued] {
+  const ThreadPool* pool = compilers_.get();  // outlives its tasks, unlike the member
+  const Status status = compilers_->submit([this, pool, waiting, has_left, queued] {
     yield_to_other_threads();
     ConstraintCompiler& compiler = parts_.service.constraints();
+<<<<<<< HEAD
     const auto compile = [&]() -> ConstraintCompiler::Outcome {
       const Clock::TimePoint begin = parts_.clock.now();
       if (begin - queued > compiler.options().compile_timeout) {
@@ -52,6 +54,17 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
       return outcome;
     };
     const auto outcome = std::make_shared<ConstraintCompiler::Outcome>(compile());
+=======
+    const auto outcome = std::make_shared<ConstraintCompiler::Outcome>(
+        parts_.clock.now() - queued > compiler.options().compile_timeout
+            ? ApiError::overloaded("too many grammars wait to be compiled", 1)
+            : compiler.compile(waiting->params.constraint, [this, &has_left] {
+                return has_left->load() || is_stopping_.load();
+              }));
+    // A copy: the call takes the grammar while its masks are warmed.
+    const auto* compiled = std::get_if<ConstraintCompiler::Grammar>(outcome.get());
+    const ConstraintCompiler::Grammar grammar = compiled == nullptr ? nullptr : *compiled;
+>>>>>>> 89c8726 (frontend: offer structural tags, and warm masks while the worker idles)
     loop_->post([this, waiting, outcome] {
       if (const auto* error = std::get_if<ApiError>(outcome.get())) {
         waiting->transaction.send_error(*error);
@@ -62,6 +75,10 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
       }
       count_call(-1);
     });
+    if (grammar != nullptr) {
+      compiler.warm(*grammar,
+                    [this, pool] { return is_stopping_.load() || pool->num_queued() > 0; });
+    }
   });
   if (!status.ok()) {
     count_call(-1);

@@ -92,7 +92,7 @@ std::vector<BadRequest> chat_rows() {
       {kChat, chat(R"("metadata":{"k":7})"), 400, "invalid_type", "metadata"},
       {kChat, chat(R"("stream_options":{"include_usage":true})"), 400, "invalid_value",
        "stream_options"},
-      {kChat, chat(R"("response_format":{"type":"structural_tag"})"), 400, "unsupported_parameter",
+      {kChat, chat(R"("response_format":{"type":"structural_tag"})"), 400, "invalid_schema",
        "response_format"},
       {kChat, chat(R"("modalities":["audio"])"), 400, "unsupported_parameter", "modalities"},
       {kChat, chat(R"("tool_choice":"required")"), 400, "invalid_value", "tool_choice"},
