@@ -421,8 +421,6 @@ Status EngineCore::compute(const Plan& plan) {
     tiers_->observe_prefill(step_.num_prefill_tokens + step_.num_decode_rows, step_.model_time);
   }
   step_.sample_time = parts_.clock->now() - computed;
-  step_.num_masks = sampler_.num_masks();
-  step_.mask_time = sampler_.mask_time();
   return {};
 }
 
@@ -516,8 +514,7 @@ void EngineCore::observe(const Plan& plan) {
   totals_.plan_time += step_.plan_time;
   totals_.model_time += step_.model_time;
   totals_.sample_time += step_.sample_time;
-  totals_.num_masks += step_.num_masks;
-  totals_.mask_time += step_.mask_time;
+  totals_.mask_times = sampler_.mask_times();
   totals_.planner_time += step_.planner_time;
   totals_.recompute_tokens += step_.num_recompute_tokens;
   totals_.num_displaced += step_.num_displaced;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
@@ -21,6 +23,23 @@ enum class EngineState : unsigned char {
 /// "serving", "draining", "stopped", "failed".
 std::string_view to_text(EngineState state);
 
+/// How long the masks of grammars took, one for each choice under a grammar.
+struct MaskTimes {
+  /// Upper bounds of the buckets but the last.
+  static constexpr std::array<double, 12> kBoundSeconds = {5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4,
+                                                           5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 5e-2};
+
+  std::array<std::int64_t, kBoundSeconds.size() + 1> counts{};  ///< of each bucket alone
+  std::chrono::nanoseconds total{};
+
+  void add(std::chrono::nanoseconds time) {
+    const double seconds = std::chrono::duration<double>(time).count();
+    const auto* bucket = std::lower_bound(kBoundSeconds.begin(), kBoundSeconds.end(), seconds);
+    ++counts[static_cast<std::size_t>(bucket - kBoundSeconds.begin())];
+    total += time;
+  }
+};
+
 /// One step as it was. Units: durations as measured by the engine's clock.
 struct StepStats {
   std::int64_t num_decode_rows = 0;
@@ -30,8 +49,6 @@ struct StepStats {
   std::int64_t num_preempted = 0;
   std::int64_t num_admitted = 0;
   std::int64_t num_evicted_blocks = 0;
-  std::int64_t num_masks = 0;               ///< of grammars
-  std::chrono::nanoseconds mask_time{};     ///< a part of sample_time
   std::int64_t num_displaced = 0;           ///< of the preempted, those that made room for others
   std::int64_t num_passing = 0;             ///< of the admitted, those that passed the first
   std::int64_t num_cached_tokens = 0;       ///< that the decode rows attend to
@@ -84,8 +101,7 @@ struct EngineStats {
   std::int64_t prefill_tokens = 0;     ///< computed, again after preemption included
   std::int64_t completion_tokens = 0;  ///< produced
   std::int64_t num_forced_tokens = 0;  ///< of these, dictated by a grammar without a choice
-  std::int64_t num_masks = 0;          ///< of grammars, one for each choice under one
-  std::chrono::nanoseconds mask_time{};
+  MaskTimes mask_times;
   std::int64_t recompute_tokens = 0;  ///< of the prefill tokens, those computed before
   std::int64_t num_displaced = 0;     ///< of the preemptions, those for more important requests
   std::int64_t num_passing = 0;       ///< started while an earlier one had no room

@@ -45,8 +45,6 @@ Result<std::span<const Result<EmittedToken>>> StepSampler::choose(const Tensor& 
                                                                   std::span<const LogitsRow> rows,
                                                                   OpContext& op) {
   results_.clear();
-  num_masks_ = 0;
-  mask_time_ = {};
   find_plain_rows(rows);
   PLUMB_RETURN_IF_ERROR(run_argmax(logits, op));
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -117,8 +115,7 @@ Result<const void*> StepSampler::on_host(const Tensor& tensor, void* staging, St
 Status StepSampler::fill_mask(Sequence& seq) {
   const Clock::TimePoint begin = clock_.now();
   Status status = seq.grammar->fill_mask(seq.ends, mask_);
-  mask_time_ += clock_.now() - begin;
-  ++num_masks_;
+  mask_times_.add(clock_.now() - begin);
   return status;
 }
 

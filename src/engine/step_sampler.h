@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/engine_stats.h"
 #include "engine/sequence.h"
 #include "ops/backend.h"
 #include "ops/op_context.h"
@@ -39,10 +40,8 @@ class StepSampler {
   /// Working memory of a grammar's mask.
   std::span<std::uint32_t> mask() { return mask_; }
 
-  /// Grammar masks made by the last choose(), and the time that took.
-  std::int64_t num_masks() const { return num_masks_; }
-
-  std::chrono::nanoseconds mask_time() const { return mask_time_; }
+  /// Of all masks so far; a part of the time in choose().
+  const MaskTimes& mask_times() const { return mask_times_; }
 
  private:
   void find_plain_rows(std::span<const LogitsRow> rows);
@@ -56,8 +55,7 @@ class StepSampler {
   Backend* device_;
   const Clock& clock_;
   std::vector<std::uint32_t> mask_;  ///< of one row
-  std::int64_t num_masks_ = 0;
-  std::chrono::nanoseconds mask_time_{};
+  MaskTimes mask_times_;
   std::vector<char> is_plain_;  ///< the largest logit decides
   std::vector<std::int32_t> argmax_;
   std::vector<float> best_;

@@ -117,9 +117,10 @@ void TextService::export_metrics(Metrics& metrics) const {
   set("plumb_generated_tokens", "tokens produced since the start", stats.completion_tokens);
   set("plumb_aborted", "sequences aborted since the start", stats.num_aborted);
   export_tier_metrics(stats.tiers, metrics);
-  set("plumb_grammar_masks", "token masks made for grammars since the start", stats.num_masks);
-  set("plumb_grammar_mask_microseconds", "time spent on these masks",
-      std::chrono::duration_cast<std::chrono::microseconds>(stats.mask_time).count());
+  metrics
+      .histogram("plumb_grammar_mask_seconds", "time that the token mask of a grammar took",
+                 {MaskTimes::kBoundSeconds.begin(), MaskTimes::kBoundSeconds.end()})
+      .set(stats.mask_times.counts, seconds(stats.mask_times.total));
   set("plumb_grammar_forced_tokens", "tokens that grammars dictated, without a choice",
       stats.num_forced_tokens);
   export_constraints(constraints_.stats(), metrics);
