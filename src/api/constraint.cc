@@ -181,10 +181,9 @@ void read_response_format(FieldReader& fields, Collector& collector) {
   if (format.ok() && type.empty()) {
     format.fail(ApiError::missing(format.path("type")));
   }
-<<<<<<< HEAD
-  if (type == "structural_tag") {
-    format.fail(
-        ApiError::unsupported(fields.path("response_format"), "structural tags are not offered"));
+  if (format.ok() && type == "structural_tag") {
+    collector.take(fields, "response_format", Kind::kStructuralTag);
+    return;
   }
   const std::string member = type == "regex" && format.has("pattern") ? "pattern" : type;
   const bool has_member = type != "text" && type != "json_object";
@@ -192,13 +191,7 @@ void read_response_format(FieldReader& fields, Collector& collector) {
     format.fail(ApiError::missing(format.path(member)));
   }
   fields.absorb(format);
-=======
->>>>>>> 89c8726 (frontend: offer structural tags, and warm masks while the worker idles)
   if (!format.ok()) {
-    return;
-  }
-  if (type == "structural_tag") {
-    collector.take(fields, "response_format", Kind::kStructuralTag);
     return;
   }
   if (type == "json_object") {

@@ -41,7 +41,6 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
   const Status status = compilers_->submit([this, pool, waiting, has_left, queued] {
     yield_to_other_threads();
     ConstraintCompiler& compiler = parts_.service.constraints();
-<<<<<<< HEAD
     const auto compile = [&]() -> ConstraintCompiler::Outcome {
       const Clock::TimePoint begin = parts_.clock.now();
       if (begin - queued > compiler.options().compile_timeout) {
@@ -54,17 +53,9 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
       return outcome;
     };
     const auto outcome = std::make_shared<ConstraintCompiler::Outcome>(compile());
-=======
-    const auto outcome = std::make_shared<ConstraintCompiler::Outcome>(
-        parts_.clock.now() - queued > compiler.options().compile_timeout
-            ? ApiError::overloaded("too many grammars wait to be compiled", 1)
-            : compiler.compile(waiting->params.constraint, [this, &has_left] {
-                return has_left->load() || is_stopping_.load();
-              }));
     // A copy: the call takes the grammar while its masks are warmed.
     const auto* compiled = std::get_if<ConstraintCompiler::Grammar>(outcome.get());
     const ConstraintCompiler::Grammar grammar = compiled == nullptr ? nullptr : *compiled;
->>>>>>> 89c8726 (frontend: offer structural tags, and warm masks while the worker idles)
     loop_->post([this, waiting, outcome] {
       if (const auto* error = std::get_if<ApiError>(outcome.get())) {
         waiting->transaction.send_error(*error);

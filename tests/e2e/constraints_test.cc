@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "e2e/served_scene.h"
+#include "support/raw_client.h"
 
 namespace plumb {
 namespace {
@@ -158,7 +159,90 @@ TEST(Constraints, metrics_say_what_was_compiled_and_what_was_known) {
                            "plumb_grammar_failed 1\n", "plumb_grammar_timeouts 0\n"}) {
     EXPECT_NE(metrics.find(line), std::string::npos) << line;
   }
-  EXPECT_EQ(metrics.find("plumb_grammar_masks 0\n"), std::string::npos);
+  EXPECT_NE(metrics.find("plumb_grammar_mask_seconds_bucket{le=\"+Inf\"} "), std::string::npos);
+  EXPECT_EQ(metrics.find("plumb_grammar_mask_seconds_count 0\n"), std::string::npos);
+}
+
+// Each occurrence of the trigger begins a whole tag.
+bool obeys_tags(std::string_view text) {
+  constexpr std::string_view kEnd = "</a>";
+  for (std::size_t at = text.find("<a"); at != std::string_view::npos; at = text.find("<a")) {
+    text.remove_prefix(at);
+    const bool is_whole = text.size() >= 10 && text.starts_with("<a>") &&
+                          text.substr(3, 3).find_first_not_of("ab") == std::string_view::npos &&
+                          text.substr(6, kEnd.size()) == kEnd;
+    if (!is_whole) {
+      return false;
+    }
+    text.remove_prefix(10);
+  }
+  return true;
+}
+
+constexpr const char* kTag =
+    R"({"type":"tag","begin":"<a>","content":{"type":"regex","pattern":"[ab]{3}"},"end":"</a>"})";
+
+TEST(Constraints, a_structural_tag_is_enforced_under_each_of_its_names) {
+  ServedScene scene;
+  const std::string format = R"("format":{"type":"tags_with_separator","separator":" ","tags":[)" +
+                             std::string(kTag) +
+                             R"(],"at_least_one":true,"stop_after_first":true})";
+  for (const std::string& field : {
+           R"("response_format":{"type":"structural_tag",)" + format + "}",
+           R"("structured_outputs":{"structural_tag":{)" + format + "}}",
+           R"("structural_tag":)" + to_text(Json("{" + format + "}")),
+       }) {
+    const std::string text = content_of(scene.post(kChat, chat(field)));
+    EXPECT_EQ(text.size(), 10U) << field;
+    EXPECT_TRUE(obeys_tags(text)) << text;
+  }
+  const std::string triggered = R"("response_format":{"type":"structural_tag","format":{"type":)"
+                                R"("triggered_tags","triggers":["<a"],"tags":[)" +
+                                std::string(kTag) + R"(],"at_least_one":true}})";
+  for (int seed = 0; seed < 8; ++seed) {
+    const Json answer = scene.post(
+        kChat, chat(R"("temperature":2,"seed":)" + std::to_string(seed) + "," + triggered));
+    const std::string text = content_of(answer);
+    EXPECT_TRUE(text.starts_with("<a>")) << text;
+    if (text_at(answer, {"choices", 0, "finish_reason"}) == "stop") {
+      EXPECT_TRUE(obeys_tags(text)) << text;
+    }
+  }
+  const Json wrong = scene.post(
+      kChat, chat(R"("response_format":{"type":"structural_tag","format":{"type":"tag"}})"), 400);
+  EXPECT_EQ(error_of(wrong), "invalid_schema response_format");
+  EXPECT_NE(text_at(wrong, {"error", "message"}).find("format.begin: is missing"),
+            std::string::npos);
+}
+
+double metric(ServedScene& scene, const std::string& name) {
+  const std::string metrics = "\n" + scene.send("GET", "/metrics").body;
+  const std::size_t at = metrics.find("\n" + name + " ");
+  return at == std::string::npos ? -1 : std::stod(metrics.substr(at + name.size() + 2));
+}
+
+TEST(Constraints, a_client_that_leaves_ends_the_compilation_for_it) {
+  ServedScene scene;
+  std::string schema = R"({"anyOf":[)";
+  for (int i = 0; i < 40; ++i) {
+    schema +=
+        R"({"type":"string","pattern":"^[ab]*a[ab]{15}c{)" + std::to_string(i + 1) + R"(}$"},)";
+  }
+  schema.back() = ']';
+  const std::string body = chat(R"("guided_json":)" + schema + "}");
+  RawClient leaves(scene.server().port());
+  ASSERT_TRUE(
+      leaves.send("POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: "
+                  "application/json\r\ncontent-length: " +
+                  std::to_string(body.size()) + "\r\n\r\n" + body));
+  leaves.close();
+  while (metric(scene, "plumb_grammar_cancelled") + metric(scene, "plumb_grammar_failed") +
+             metric(scene, "plumb_grammar_compiled") ==
+         0) {
+  }
+  EXPECT_EQ(metric(scene, "plumb_grammar_cancelled"), 1);
+  EXPECT_EQ(metric(scene, "plumb_grammar_timeouts"), 0);
+  EXPECT_EQ(scene.engine().stats().num_submitted, 0);
 }
 
 }  // namespace
