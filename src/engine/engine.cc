@@ -71,7 +71,7 @@ Result<SeqId> Engine::submit(Request request, EventSink& sink) {
   PLUMB_ASSIGN(const std::int64_t max_output, check_request(request, core_->request_limits()));
   const std::int64_t num_tokens = std::ssize(request.prompt);
   PLUMB_RETURN_IF_ERROR(check_wait(request));
-  PLUMB_ASSIGN(const bool is_beyond_limit, reserve_queue_place(num_tokens));
+  PLUMB_ASSIGN(const bool is_beyond_limit, reserve_queue_place(request));
   SeqId id{};
   {
     const MutexLock lock(mutex_);
@@ -99,17 +99,26 @@ Status Engine::check_wait(const Request& request) {
       least_of(least_of(request.queue_timeout.value_or(std::chrono::milliseconds(0)),
                         options_.queue_timeout),
                options_.scheduler.max_ttft);
-  const QueueGauge& queue = core_->queue();
-  const double rate = queue.tokens_per_second.load(std::memory_order_relaxed);
-  const std::int64_t tokens = queue.num_tokens.load(std::memory_order_relaxed);
-  if (limit.count() == 0 || rate <= 0 || queue_time(tokens, rate) <= limit) {
+  const std::optional<std::chrono::milliseconds> wait = predicted_wait();
+  if (limit.count() == 0 || !wait.has_value() || *wait <= limit) {
     return {};
   }
   refusals_.by_ttft.fetch_add(1, std::memory_order_relaxed);
+  const QueueGauge& queue = core_->queue();
   return {Code::kResourceExhausted,
-          "the queue will probably take " + std::to_string(queue_time(tokens, rate).count()) +
-              " ms (" + std::to_string(tokens) + " prompt tokens wait), the limit is " +
-              std::to_string(limit.count()) + " ms; come again later or allow more time"};
+          "the queue will probably take " + std::to_string(wait->count()) + " ms (" +
+              std::to_string(queue.num_requests.load(std::memory_order_relaxed)) +
+              " requests with " + std::to_string(queue.num_tokens.load(std::memory_order_relaxed)) +
+              " prompt tokens wait), the limit is " + std::to_string(limit.count()) +
+              " ms; come again later or allow more time"};
+}
+
+// Of a request that comes now, as if it were the last of all.
+std::optional<std::chrono::milliseconds> Engine::predicted_wait() const {
+  const QueueGauge& queue = core_->queue();
+  const MutexLock lock(mutex_);
+  return outlook_.wait(queue.num_requests.load(std::memory_order_relaxed),
+                       queue.num_tokens.load(std::memory_order_relaxed));
 }
 
 // Requests without a step that are accepted: those that wait, and those that will have a free row.
@@ -117,8 +126,18 @@ std::int64_t Engine::queue_limit() const {
   return max_queued_requests_ + core_->queue().num_free_rows.load(std::memory_order_relaxed);
 }
 
-// True where the queue is full of requests and the order of importance decides who must go.
-Result<bool> Engine::reserve_queue_place(std::int64_t num_tokens) {
+// Whether in a full queue the engine's thread has to compare the request with the others.
+bool Engine::may_displace(const Request& request) const {
+  if (plumb::uses_priority(options_.scheduler.schedule_policy)) {
+    return true;
+  }
+  const MutexLock lock(mutex_);
+  return options_.scheduler.tenant_fairness && request.tenant != busiest_tenant_;
+}
+
+// True where the queue is full of requests and importance or fairness decides who must go.
+Result<bool> Engine::reserve_queue_place(const Request& request) {
+  const std::int64_t num_tokens = std::ssize(request.prompt);
   QueueGauge& queue = core_->queue();
   const std::int64_t requests = queue.num_requests.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t tokens = queue.num_tokens.fetch_add(num_tokens, std::memory_order_relaxed);
@@ -134,9 +153,7 @@ Result<bool> Engine::reserve_queue_place(std::int64_t num_tokens) {
   if (requests < limit) {
     return false;
   }
-  const std::int64_t most_beyond =
-      uses_priority(options_.scheduler.schedule_policy) ? kMaxBeyondLimit : 0;
-  if (requests < limit + most_beyond) {
+  if (requests < limit + kMaxBeyondLimit && may_displace(request)) {
     return true;
   }
   release_queue_place(num_tokens);
@@ -218,19 +235,22 @@ EngineStats Engine::stats() const {
   stats.num_refused_requests = refusals_.by_requests.load(std::memory_order_relaxed);
   stats.num_refused_tokens = refusals_.by_tokens.load(std::memory_order_relaxed);
   stats.num_refused_ttft = refusals_.by_ttft.load(std::memory_order_relaxed);
+  const QueueGauge& queue = core_->queue();
+  stats.predicted_ttft = outlook_.wait(queue.num_requests.load(std::memory_order_relaxed),
+                                       queue.num_tokens.load(std::memory_order_relaxed));
   return stats;
 }
 
 std::chrono::seconds Engine::retry_after() const {
   constexpr std::chrono::seconds kLeast(1);
   constexpr std::chrono::seconds kMost(60);
-  const QueueGauge& queue = core_->queue();
-  const double rate = queue.tokens_per_second.load(std::memory_order_relaxed);
-  if (rate <= 0) {
-    return kLeast;
-  }
-  const auto wait = queue_time(queue.num_tokens.load(std::memory_order_relaxed), rate);
+  const std::chrono::milliseconds wait = predicted_wait().value_or(std::chrono::milliseconds(0));
   return std::clamp(std::chrono::ceil<std::chrono::seconds>(wait), kLeast, kMost);
+}
+
+bool Engine::uses_priority() const {
+  return plumb::uses_priority(options_.scheduler.schedule_policy) ||
+         (options_.prefix_cache && options_.evict_policy == EvictStrategy::kPriority);
 }
 
 Heartbeat Engine::heartbeat() const {
@@ -258,6 +278,9 @@ void Engine::take_mail() {
   }
   for (const Abort& abort : taken_.aborts) {
     core_->abort(abort.id, abort.status);
+  }
+  if (!taken_.empty()) {
+    publish_outlook();  // a step may take long
   }
 }
 
@@ -307,8 +330,17 @@ void Engine::publish() {
   const EngineStats stats = core_->stats();
   core_->queue().num_free_rows.store(options_.max_num_seqs - stats.num_running,
                                      std::memory_order_relaxed);
+  publish_outlook();
   const MutexLock lock(mutex_);
   stats_ = stats;
+}
+
+void Engine::publish_outlook() {
+  const QueueOutlook outlook = core_->outlook();
+  const std::string_view busiest = core_->busiest_tenant();
+  const MutexLock lock(mutex_);
+  outlook_ = outlook;
+  busiest_tenant_ = busiest;
 }
 
 void Engine::run() {

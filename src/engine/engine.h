@@ -69,12 +69,16 @@ class Engine {
 
   EngineStats stats() const;
 
-  /// When it is worth to come again after a full queue, by the speed at which it gets shorter.
-  /// Units  1 s to 60 s.
+  /// When it is worth to come again after a refusal: when those who wait now will have begun, as
+  /// far as that can be foreseen. Units  1 s to 60 s.
   std::chrono::seconds retry_after() const;
 
   /// For a watchdog: lock-free, also while a step takes long.
   Heartbeat heartbeat() const;
+
+  /// Whether anything looks at the priority of requests: the order of the queue, or what leaves the
+  /// prefix cache first.
+  bool uses_priority() const;
 
   const RequestLimits& limits() const { return core_->request_limits(); }
 
@@ -126,7 +130,9 @@ class Engine {
 
   Engine(const EngineOptions& options, const Clock& clock, std::unique_ptr<EngineCore> core);
   std::int64_t queue_limit() const;
-  Result<bool> reserve_queue_place(std::int64_t num_tokens);
+  std::optional<std::chrono::milliseconds> predicted_wait() const;
+  Result<bool> reserve_queue_place(const Request& request);
+  bool may_displace(const Request& request) const;
   Status check_wait(const Request& request);
   void release_queue_place(std::int64_t num_tokens);
   void run();
@@ -134,6 +140,7 @@ class Engine {
   void take_mail();
   void fail(const Status& status);
   void publish();
+  void publish_outlook();
   void check_idle();
 
   const EngineOptions options_;
@@ -149,6 +156,8 @@ class Engine {
   EngineState state_ PLUMB_GUARDED_BY(mutex_) = EngineState::kServing;
   Status failure_ PLUMB_GUARDED_BY(mutex_);
   EngineStats stats_ PLUMB_GUARDED_BY(mutex_);
+  QueueOutlook outlook_ PLUMB_GUARDED_BY(mutex_);
+  std::string busiest_tenant_ PLUMB_GUARDED_BY(mutex_);
   bool must_stop_ PLUMB_GUARDED_BY(mutex_) = false;
   bool tiers_woke_ PLUMB_GUARDED_BY(mutex_) = false;
   bool thread_idle_ PLUMB_GUARDED_BY(mutex_) = true;

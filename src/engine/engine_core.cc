@@ -81,6 +81,7 @@ void EngineCore::add(SeqId id, Request request, std::int64_t max_output, Clock::
   seq->tokens_at_arrival = totals_.prefill_tokens + totals_.completion_tokens;
   seq->key = planner_.schedule().key(snapshot_of(*seq));
   ++totals_.num_submitted;
+  ++num_unstarted_;
   queues_.add(std::move(seq));
 }
 
@@ -94,16 +95,6 @@ void EngineCore::abort(SeqId id, const Status& status) {
 void EngineCore::abort_all(const Status& status) {
   while (!queues_.empty()) {
     abort(queues_.any().id, status);
-  }
-}
-
-void EngineCore::displace_from_queue(SeqId newcomer) {
-  if (const Sequence* last = queues_.last_unstarted(); last != nullptr) {
-    ++totals_.num_displaced_waiting;
-    abort(last->id, {Code::kResourceExhausted,
-                     last->id == newcomer
-                         ? "queue is full, and no request in it is less important"
-                         : "queue is full, and a more important request took this one's place"});
   }
 }
 
@@ -146,6 +137,7 @@ PlannerState EngineCore::snapshot(Clock::TimePoint now) {
     hold_blocks_ = 0;
   }
   has_queue_ = queues_.num_waiting() > 0;
+  has_free_row_ = num_running < planner_.limits().max_num_seqs;
   const bool on_hold = hold_blocks_ > 0 && num_running > 0;
   const bool looks_at_queue = !on_hold && may_start();
   // A step needs preemption only when not even a block for each sequence is there.
@@ -501,6 +493,7 @@ void EngineCore::deliver(Sequence& seq) {
 }
 
 void EngineCore::forget_unstarted(const Sequence& seq) {
+  --num_unstarted_;
   charge_queue(&queue_, -1, -seq.prompt_len);
 }
 
@@ -530,11 +523,7 @@ void EngineCore::observe(const Plan& plan) {
     outcome.sum_max_output += seq->max_output;
   }
   planner_.observe(outcome);
-  if (has_queue_) {
-    forecast_.observe(outcome.time, step_.num_started_tokens);
-    queue_.tokens_per_second.store(forecast_.tokens_per_second().value_or(0),
-                                   std::memory_order_relaxed);
-  }
+  observe_queue(outcome.time);
   const bool stalls = step_.num_decode_rows == 0 && !plan.picks.empty();
   num_stalled_steps_ = stalls ? num_stalled_steps_ + 1 : 0;
   if (parts_.observer != nullptr) {
@@ -551,10 +540,6 @@ EngineStats EngineCore::stats() const {
   stats.num_free_blocks = cache_->pool().num_free();
   stats.num_cached_blocks = cache_->tree().num_blocks();
   stats.num_evictable_blocks = cache_->tree().num_evictable_blocks();
-  const double rate = queue_.tokens_per_second.load(std::memory_order_relaxed);
-  if (rate > 0) {
-    stats.predicted_ttft = queue_time(queue_.num_tokens.load(std::memory_order_relaxed), rate);
-  }
   if (tiers_) {
     stats.tiers = tiers_->stats();
   }

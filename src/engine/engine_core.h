@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file_store.h"
@@ -49,7 +50,6 @@ struct QueueGauge {
   std::atomic<std::int64_t> num_requests{0};
   std::atomic<std::int64_t> num_tokens{0};
   std::atomic<std::int64_t> num_free_rows{0};  ///< after the last step: so many need not wait
-  std::atomic<double> tokens_per_second{0};    ///< at which the queue gets shorter; 0 = not known
 };
 
 /// The step loop without its thread: plan, apply, compute, choose, tell.
@@ -76,9 +76,17 @@ class EngineCore {
   /// Ends a sequence with that status; an unknown one is ignored.
   void abort(SeqId id, const Status& status);
   void abort_all(const Status& status);
-  /// A sequence was accepted into a full queue: ends the last in the queue's order of those that
-  /// were never in a step, be it this one, with kResourceExhausted.
+  /// A sequence was accepted into a full queue: ends the last of those that were never in a step,
+  /// be it this one, with kResourceExhausted. Where tenants take turns, one of the tenant that has
+  /// most in the queue for its weight.
   void displace_from_queue(SeqId newcomer);
+
+  /// The tenant that has most in the queue for its weight; valid until the next change.
+  std::string_view busiest_tenant() const { return queues_.busiest_tenant(); }
+
+  /// What one that comes now would wait for.
+  /// Cost  linear in the running sequences and at most 256 of those that wait for their rows.
+  QueueOutlook outlook();
 
   bool has_work() const { return !queues_.empty() || (tiers_ && tiers_->has_work()); }
 
@@ -161,6 +169,8 @@ class EngineCore {
   void deliver(Sequence& seq);
   void forget_unstarted(const Sequence& seq);
   void observe(const Plan& plan);
+  void observe_queue(std::chrono::nanoseconds step_time);
+  std::int64_t expected_steps(const SeqSnapshot& seq) const;
 
   EngineOptions options_;
   EngineParts parts_;
@@ -178,6 +188,8 @@ class EngineCore {
   SequenceQueues queues_;
   WaitingWindow window_;
   QueueForecast forecast_;
+  MeanStepTime decode_time_;
+  RowForecast rows_forecast_;
 
   std::vector<SeqSnapshot> running_snapshots_;
   std::vector<SeqDeadline> passed_;
@@ -185,6 +197,9 @@ class EngineCore {
   std::int64_t hold_blocks_ = 0;
   std::int64_t num_stalled_steps_ = 0;            ///< the last, as many as had no decode row
   bool has_queue_ = false;                        ///< somebody waited when the step began
+  bool has_free_row_ = true;                      ///< when the step began
+  std::int64_t num_fitting_ = 0;                  ///< sequences for which rows and cache have room
+  std::int64_t num_unstarted_ = 0;                ///< that wait and were never in a step
   std::vector<Sequence*> tier_window_;            ///< the first of the queue, for the tiers
   std::function<bool(const Sequence&)> is_held_;  ///< it waits for the disk; empty without tiers
   std::int64_t num_held_ = 0;                     ///< waiting sequences that wait for the disk too

@@ -217,7 +217,7 @@ TEST(EngineScheduling, what_would_wait_too_long_is_refused_at_once_with_the_time
     engine.step();  // one prompt of 10 tokens each
   }
   // 150 tokens wait, 100 leave the queue in a second.
-  EXPECT_NEAR(static_cast<double>(engine.stats().predicted_ttft.count()), 1500, 50);
+  EXPECT_NEAR(static_cast<double>(engine.stats().predicted_ttft.value().count()), 1500, 50);
   EXPECT_EQ(engine.retry_after(), 2s);
   const Status refused = engine.submit(EngineScene::greedy({1}, 1), sinks[20]).status();
   EXPECT_EQ(refused.code(), Code::kResourceExhausted);
@@ -231,6 +231,133 @@ TEST(EngineScheduling, what_would_wait_too_long_is_refused_at_once_with_the_time
   hasty.queue_timeout = 200ms;
   EXPECT_FALSE(engine.submit(hasty, sinks[22]).ok());
   slow.scene->run();
+}
+
+TEST(EngineScheduling, the_time_until_an_answer_gives_its_row_back_counts) {
+  EngineOptions options = one_row(ScheduleOrder::kFcfs);
+  options.scheduler.max_ttft = 2s;
+  SlowScene slow(options);
+  Engine& engine = *slow.scene->engine;
+  EXPECT_EQ(engine.stats().predicted_ttft, 0ms);  // it would begin at once
+  std::vector<RecordingSink> sinks(4);
+  slow.scene->submit(EngineScene::greedy(Tokens(3, 1), 50), sinks[0]);
+  engine.step();
+  EXPECT_EQ(engine.stats().predicted_ttft, std::nullopt);  // no answer's step was seen
+  engine.step();
+  // 48 tokens to come, 100 ms each.
+  EXPECT_EQ(engine.stats().predicted_ttft, 4800ms);
+  EXPECT_EQ(engine.retry_after(), 5s);
+  const Status refused = engine.submit(EngineScene::greedy({1}, 1), sinks[1]).status();
+  EXPECT_EQ(refused.code(), Code::kResourceExhausted);
+  EXPECT_NE(refused.message().find("4800 ms (0 requests with 0 prompt tokens wait)"),
+            std::string::npos)
+      << refused.message();
+  for (int i = 0; i < 28; ++i) {
+    engine.step();
+  }
+  EXPECT_EQ(engine.stats().predicted_ttft, 2s);
+  slow.scene->submit(EngineScene::greedy({1}, 10), sinks[1]);
+  // Before the next step too: the one that waits counts as long as those that are known.
+  EXPECT_FALSE(engine.submit(EngineScene::greedy({1}, 1), sinks[2]).ok());
+  engine.step();
+  EXPECT_EQ(engine.stats().predicted_ttft, 2900ms);  // 19 tokens, then 10
+  EXPECT_FALSE(engine.submit(EngineScene::greedy({1}, 1), sinks[2]).ok());
+  EXPECT_EQ(engine.stats().num_refused_ttft, 3);
+  slow.scene->run();
+  EXPECT_EQ(sinks[1].last.timings.scheduled - sinks[1].last.timings.submitted, 2s);
+  EXPECT_EQ(engine.stats().predicted_ttft, 0ms);
+}
+
+TEST(EngineScheduling, the_time_until_the_cache_has_room_counts) {
+  EngineOptions options = EngineScene::small_options();  // 4 rows, 256 tokens of cache
+  SlowScene slow(options);
+  Engine& engine = *slow.scene->engine;
+  std::vector<RecordingSink> sinks(2);
+  slow.scene->submit(EngineScene::greedy(Tokens(16, 1), 180), sinks[0]);
+  engine.step();
+  engine.step();
+  EXPECT_EQ(engine.stats().predicted_ttft, 0ms);
+  slow.scene->submit(EngineScene::greedy(Tokens(12, 2), 180), sinks[1]);
+  engine.step();
+  EXPECT_EQ(engine.stats().num_waiting, 1);
+  // The first has 177 tokens to come, the one that waits 180.
+  EXPECT_EQ(engine.stats().predicted_ttft, 35'700ms);
+  slow.scene->run();
+}
+
+Request of_key(const char* key) {
+  Request request = EngineScene::greedy({1}, 3);
+  request.tenant = key;
+  return request;
+}
+
+TEST(EngineScheduling, a_flood_of_one_key_leaves_the_others_their_places_in_the_queue) {
+  EngineOptions options = one_row(ScheduleOrder::kFcfs);
+  options.max_queued_requests = 4;
+  EngineScene scene(options);
+  std::vector<RecordingSink> alice(6);
+  std::vector<RecordingSink> bob(3);
+  scene.submit(of_key("alice"), alice[0]);
+  scene.engine->step();  // it runs
+  for (std::size_t i = 1; i < 5; ++i) {
+    scene.submit(of_key("alice"), alice[i]);
+  }
+  scene.engine->step();
+  // The flood itself is refused at once.
+  EXPECT_EQ(scene.engine->submit(of_key("alice"), alice[5]).status().code(),
+            Code::kResourceExhausted);
+  for (RecordingSink& sink : bob) {
+    scene.submit(of_key("bob"), sink);
+  }
+  scene.engine->step();
+  // The two of bob's took the places of alice's last two; with two each nobody gives way.
+  for (const RecordingSink* sink : {&alice[4], &alice[3], &bob[2]}) {
+    EXPECT_EQ(sink->last.status, Code::kResourceExhausted);
+  }
+  EXPECT_NE(alice[4].last.status_message.find("a key with fewer in it"), std::string::npos);
+  EXPECT_NE(bob[2].last.status_message.find("no other key has more in it"), std::string::npos);
+  scene.run();
+  for (const RecordingSink* sink : {&alice[0], &alice[1], &alice[2], &bob[0], &bob[1]}) {
+    EXPECT_EQ(sink->finish, FinishReason::kLength);
+  }
+  EXPECT_EQ(scene.engine->stats().num_displaced_waiting, 3);
+}
+
+TEST(EngineScheduling, places_in_a_full_queue_follow_the_weights) {
+  EngineOptions options = one_row(ScheduleOrder::kFcfs);
+  options.max_queued_requests = 4;
+  options.scheduler.tenant_weights = {"alice=3"};
+  EngineScene scene(options);
+  std::vector<RecordingSink> alice(5);
+  std::vector<RecordingSink> bob(2);
+  for (RecordingSink& sink : alice) {
+    scene.submit(of_key("alice"), sink);
+  }
+  scene.engine->step();
+  for (RecordingSink& sink : bob) {
+    scene.submit(of_key("bob"), sink);
+  }
+  scene.engine->step();
+  EXPECT_EQ(alice[4].last.status, Code::kResourceExhausted);
+  EXPECT_EQ(bob[1].last.status, Code::kResourceExhausted);
+  scene.run();
+  EXPECT_EQ(alice[3].finish, FinishReason::kLength);
+  EXPECT_EQ(bob[0].finish, FinishReason::kLength);
+}
+
+TEST(EngineScheduling, without_fairness_a_full_queue_is_full_for_all) {
+  EngineOptions options = one_row(ScheduleOrder::kFcfs);
+  options.max_queued_requests = 2;
+  options.scheduler.tenant_fairness = false;
+  EngineScene scene(options);
+  std::vector<RecordingSink> sinks(3);
+  for (RecordingSink& sink : sinks) {
+    scene.submit(of_key("alice"), sink);
+  }
+  scene.engine->step();
+  RecordingSink bob;
+  EXPECT_EQ(scene.engine->submit(of_key("bob"), bob).status().code(), Code::kResourceExhausted);
+  scene.run();
 }
 
 TEST(EngineScheduling, learned_lengths_admit_more_than_the_limits_of_requests_would) {

@@ -193,6 +193,7 @@ EngineCore::EngineCore(const EngineOptions& options, EngineParts parts, const Si
       queues_(parse_tenant_weights(options.scheduler.tenant_weights).value()),
       window_(planner_, *cache_, queues_) {
   const auto num_seqs = static_cast<std::size_t>(options.max_num_seqs);
+  num_fitting_ = options.max_num_seqs;
   if (options.kv_events) {
     // Numbers go on rising over restarts, so that a reader that comes back is told of the gap.
     const auto now = parts_.clock->wall_now().time_since_epoch();

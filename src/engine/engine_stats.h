@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/clock.h"
@@ -105,13 +106,14 @@ struct EngineStats {
   std::int64_t recompute_tokens = 0;  ///< of the prefill tokens, those computed before
   std::int64_t num_displaced = 0;     ///< of the preemptions, those for more important requests
   std::int64_t num_passing = 0;       ///< started while an earlier one had no room
-  std::int64_t num_displaced_waiting = 0;      ///< refused or ended in a full queue, by importance
-  std::int64_t num_refused_requests = 0;       ///< refused: too many requests wait
-  std::int64_t num_refused_tokens = 0;         ///< refused: too many tokens wait
-  std::int64_t num_refused_ttft = 0;           ///< refused: the queue would take too long
-  std::int64_t prefill_allowance = 0;          ///< of the last step: tokens that its time left
-  std::chrono::milliseconds predicted_ttft{};  ///< for one that comes now; 0 = not known
-  std::chrono::nanoseconds planner_time{};     ///< of plan_time, deciding alone
+  std::int64_t num_displaced_waiting = 0;  ///< refused or ended in a full queue, for others
+  std::int64_t num_refused_requests = 0;   ///< refused: too many requests wait
+  std::int64_t num_refused_tokens = 0;     ///< refused: too many tokens wait
+  std::int64_t num_refused_ttft = 0;       ///< refused: the queue would take too long
+  std::int64_t prefill_allowance = 0;      ///< of the last step: tokens that its time left
+  /// In the queue, for one that comes now; nullopt while too little was measured.
+  std::optional<std::chrono::milliseconds> predicted_ttft;
+  std::chrono::nanoseconds planner_time{};  ///< of plan_time, deciding alone
   std::chrono::nanoseconds plan_time{};
   std::chrono::nanoseconds model_time{};
   std::chrono::nanoseconds sample_time{};

@@ -74,17 +74,32 @@ void SequenceQueues::dequeue(Sequence& sequence) {
   --num_waiting_;
 }
 
-Sequence* SequenceQueues::last_unstarted() const {
+Sequence* SequenceQueues::last_unstarted(TenantId newcomer) const {
   Sequence* last = nullptr;
   for (const TenantId id : fair_.waiting_tenants()) {
     const Lane& lane = lanes_[static_cast<std::size_t>(id)];
     const auto found = std::find_if(lane.rbegin(), lane.rend(),
                                     [](const Sequence* seq) { return !seq->was_started; });
-    if (found != lane.rend() && (last == nullptr || last->key < (*found)->key)) {
+    if (found == lane.rend()) {
+      continue;
+    }
+    const bool has_more = last == nullptr || fair_.has_more_waiting(id, last->lane);
+    if (has_more || (id == newcomer && !fair_.has_more_waiting(last->lane, id))) {
       last = *found;
     }
   }
   return last;
+}
+
+std::string_view SequenceQueues::busiest_tenant() const {
+  const std::span<const TenantId> waiting = fair_.waiting_tenants();
+  const auto busiest =
+      std::max_element(waiting.begin(), waiting.end(),
+                       [this](TenantId a, TenantId b) { return fair_.has_more_waiting(b, a); });
+  if (busiest == waiting.end()) {
+    return {};
+  }
+  return (*lanes_[static_cast<std::size_t>(*busiest)].begin())->request.tenant;
 }
 
 void SequenceQueues::passed_deadlines(Clock::TimePoint now, std::vector<SeqDeadline>* out) const {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -75,8 +76,26 @@ class SequenceQueues {
     }
   }
 
-  /// The last in queue order of those that were never in a step; null if there is none.
-  Sequence* last_unstarted() const;
+  /// Calls `visit` with at most `most` of those that wait.
+  template <class Visit>
+  void for_some_waiting(std::int64_t most, const Visit& visit) const {
+    for (const TenantId lane : fair_.waiting_tenants()) {
+      for (const Sequence* seq : lanes_[static_cast<std::size_t>(lane)]) {
+        if (most-- <= 0) {
+          return;
+        }
+        visit(*seq);
+      }
+    }
+  }
+
+  /// Of the lane in which most wait for its weight, `newcomer`'s where others have as many: the
+  /// last in queue order of those that were never in a step. Lanes without any do not count; null
+  /// if there is none.
+  Sequence* last_unstarted(TenantId newcomer) const;
+
+  /// Whose lane that is; empty where nobody waits.
+  std::string_view busiest_tenant() const;
 
   std::int64_t num_waiting() const { return num_waiting_; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/text_service.h"
 
+#include <limits>
 #include <utility>
 
 #include "frontend/tier_metrics.h"
@@ -48,8 +49,10 @@ void export_scheduler(const EngineStats& stats, Metrics& metrics) {
   const auto set = [&](const char* name, const char* help, double value) {
     metrics.gauge(name, help).set(value);
   };
-  set("plumb_predicted_ttft_seconds", "time in the queue of a request that comes now; 0 = unknown",
-      seconds(stats.predicted_ttft));
+  set("plumb_predicted_ttft_seconds",
+      "time in the queue of a request that comes now; 0 = none, NaN = unknown",
+      stats.predicted_ttft ? seconds(*stats.predicted_ttft)
+                           : std::numeric_limits<double>::quiet_NaN());
   set("plumb_recompute_tokens", "prompt tokens computed again after preemption",
       static_cast<double>(stats.recompute_tokens));
   set("plumb_displacements", "preemptions for more important requests since the start",

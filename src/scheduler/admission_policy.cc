@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <vector>
 
 namespace plumb {
 namespace {
@@ -24,6 +23,10 @@ double output_to_come(const SeqSnapshot& seq) {
 }
 
 }  // namespace
+
+std::int64_t AdmissionPolicy::expected_left(const SeqSnapshot& seq) const {
+  return std::max<std::int64_t>(seq.max_output - seq.num_output, 1);
+}
 
 RatioAdmission::RatioAdmission(double conservativeness)
     : new_share_(std::min(conservativeness, 1.0)),
@@ -68,20 +71,34 @@ void OutputLengths::observe(TenantId tenant, std::int64_t max_output, std::int64
   Lengths& kind = found->second;
   kind.last[static_cast<std::size_t>(kind.num_seen % kKept)] = num_output;
   ++kind.num_seen;
-  const std::int64_t count = std::min(kind.num_seen, kKept);
-  std::vector<std::int64_t> sorted(kind.last.begin(), kind.last.begin() + count);
-  const auto at = sorted.begin() +
-                  static_cast<std::int64_t>(std::ceil(kUsualShare * static_cast<double>(count))) -
-                  1;
-  std::nth_element(sorted.begin(), at, sorted.end());
-  kind.usual = *at;
+  kind.sorted.assign(kind.last.begin(), kind.last.begin() + std::min(kind.num_seen, kKept));
+  std::sort(kind.sorted.begin(), kind.sorted.end());
+}
+
+std::int64_t OutputLengths::usual_of(std::span<const std::int64_t> sorted) {
+  const double count = std::ceil(kUsualShare * static_cast<double>(sorted.size()));
+  return sorted[static_cast<std::size_t>(count) - 1];
+}
+
+const OutputLengths::Lengths* OutputLengths::find(TenantId tenant, std::int64_t max_output) const {
+  const auto found = lengths_.find(place(tenant, max_output));
+  return found != lengths_.end() && found->second.num_seen >= kEnoughLengths ? &found->second
+                                                                             : nullptr;
 }
 
 std::optional<std::int64_t> OutputLengths::usual(TenantId tenant, std::int64_t max_output) const {
-  const auto found = lengths_.find(place(tenant, max_output));
-  return found != lengths_.end() && found->second.num_seen >= kEnoughLengths
-             ? std::optional(found->second.usual)
-             : std::nullopt;
+  const Lengths* kind = find(tenant, max_output);
+  return kind != nullptr ? std::optional(usual_of(kind->sorted)) : std::nullopt;
+}
+
+std::optional<std::int64_t> OutputLengths::usual_left(TenantId tenant, std::int64_t max_output,
+                                                      std::int64_t num_output) const {
+  const Lengths* kind = find(tenant, max_output);
+  if (kind == nullptr || kind->sorted.back() <= num_output) {
+    return std::nullopt;
+  }
+  const auto beyond = std::upper_bound(kind->sorted.begin(), kind->sorted.end(), num_output);
+  return usual_of({beyond, kind->sorted.end()}) - num_output;
 }
 
 std::optional<std::int64_t> LearnedAdmission::learned(const SeqSnapshot& seq) const {
@@ -102,6 +119,12 @@ std::int64_t LearnedAdmission::reserve_running(const SeqSnapshot& seq) const {
 std::int64_t LearnedAdmission::reserve_new(const SeqSnapshot& seq) const {
   const std::optional<std::int64_t> left = learned(seq);
   return left.has_value() ? *left : ratio_.reserve_new(seq);
+}
+
+std::int64_t LearnedAdmission::expected_left(const SeqSnapshot& seq) const {
+  const std::int64_t most = AdmissionPolicy::expected_left(seq);
+  return std::min(lengths_.usual_left(seq.tenant, seq.max_output, seq.num_output).value_or(most),
+                  most);
 }
 
 void LearnedAdmission::observe_end(const SeqSnapshot& seq) {

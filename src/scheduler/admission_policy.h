@@ -7,7 +7,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "scheduler/seq_snapshot.h"
 #include "scheduler/step_time.h"
@@ -32,6 +34,9 @@ class AdmissionPolicy {
   virtual std::int64_t reserve_running(const SeqSnapshot& seq) const = 0;
   /// Tokens beyond its known ones for which there must be room when a sequence starts.
   virtual std::int64_t reserve_new(const SeqSnapshot& seq) const = 0;
+  /// Tokens that a sequence will probably still produce, waiting or running, at least 1; by default
+  /// all that its limit leaves.
+  virtual std::int64_t expected_left(const SeqSnapshot& seq) const;
   /// After each step that ran; num_running = 0 when the engine became idle.
   virtual void observe(const StepOutcome& outcome) = 0;
 
@@ -73,15 +78,22 @@ class OutputLengths {
   /// The length that 80 % do not exceed; nullopt until 50 were seen.
   std::optional<std::int64_t> usual(TenantId tenant, std::int64_t max_output) const;
 
+  /// What 80 % of those that got beyond num_output then still produced at most; nullopt as usual(),
+  /// and if none got that far.
+  std::optional<std::int64_t> usual_left(TenantId tenant, std::int64_t max_output,
+                                         std::int64_t num_output) const;
+
  private:
   static constexpr std::int64_t kKept = 256;
 
   struct Lengths {
     std::array<std::int64_t, kKept> last{};
     std::int64_t num_seen = 0;
-    std::int64_t usual = 0;
+    std::vector<std::int64_t> sorted;  ///< the same, ascending
   };
 
+  static std::int64_t usual_of(std::span<const std::int64_t> sorted);
+  const Lengths* find(TenantId tenant, std::int64_t max_output) const;
   static std::pair<TenantId, int> place(TenantId tenant, std::int64_t max_output);
 
   std::map<std::pair<TenantId, int>, Lengths> lengths_;
@@ -99,6 +111,7 @@ class LearnedAdmission final : public AdmissionPolicy {
 
   std::int64_t reserve_running(const SeqSnapshot& seq) const override;
   std::int64_t reserve_new(const SeqSnapshot& seq) const override;
+  std::int64_t expected_left(const SeqSnapshot& seq) const override;
 
   void observe(const StepOutcome& outcome) override { ratio_.observe(outcome); }
 

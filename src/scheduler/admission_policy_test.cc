@@ -67,6 +67,33 @@ TEST(OutputLengths, the_usual_length_is_known_after_50_and_is_the_80th_percentil
   EXPECT_EQ(lengths.usual(TenantId{1}, 1000), 7);
 }
 
+TEST(OutputLengths, what_is_left_is_known_from_those_that_got_as_far) {
+  OutputLengths lengths;
+  for (std::int64_t i = 1; i <= 49; ++i) {
+    lengths.observe(TenantId{1}, 1000, i);
+  }
+  EXPECT_EQ(lengths.usual_left(TenantId{1}, 1000, 0), std::nullopt);
+  lengths.observe(TenantId{1}, 1000, 50);
+  EXPECT_EQ(lengths.usual_left(TenantId{1}, 1000, 0), 40);
+  EXPECT_EQ(lengths.usual_left(TenantId{1}, 1000, 40), 8);  // of 41 to 50 the eighth
+  EXPECT_EQ(lengths.usual_left(TenantId{1}, 1000, 49), 1);
+  EXPECT_EQ(lengths.usual_left(TenantId{1}, 1000, 50), std::nullopt);
+}
+
+TEST(AdmissionPolicy, what_is_left_is_at_most_what_the_limit_leaves) {
+  EXPECT_EQ(RatioAdmission(0.3).expected_left(ended(100, 500)), 400);
+  EXPECT_EQ(RatioAdmission(1.0).expected_left(ended(500, 500)), 1);
+  LearnedAdmission policy(0.5);
+  EXPECT_EQ(policy.expected_left(ended(100, 500)), 400);
+  for (int i = 0; i < 50; ++i) {
+    policy.observe_end(ended(300, 500));
+  }
+  EXPECT_EQ(policy.expected_left(ended(0, 500)), 300);
+  EXPECT_EQ(policy.expected_left(ended(100, 500)), 200);
+  EXPECT_EQ(policy.expected_left(ended(300, 500)), 200);  // nobody got farther: the limit
+  EXPECT_EQ(policy.expected_left(ended(0, 260)), 260);    // the same kind, with a lower limit
+}
+
 TEST(LearnedAdmission, expects_what_is_usual_and_until_then_what_the_ratio_says) {
   LearnedAdmission policy(1.0);
   const SeqSnapshot fresh = ended(0, 1000);

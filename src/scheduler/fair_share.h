@@ -53,6 +53,11 @@ class FairShare {
   /// Those that wait for something.
   std::span<const TenantId> waiting_tenants() const { return ring_; }
 
+  /// Whether for its weight more of tenant a wait than of b.
+  bool has_more_waiting(TenantId a, TenantId b) const {
+    return at(a).num_waiting * at(b).weight > at(b).num_waiting * at(a).weight;
+  }
+
   std::int64_t balance(TenantId id) const { return at(id).balance; }
 
   /// Calls take(tenant) up to `count` times in the order of the turns; it returns what the

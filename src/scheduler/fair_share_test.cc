@@ -135,5 +135,21 @@ TEST(TenantWeights, are_read_and_refused_with_the_item) {
   EXPECT_FALSE(parse_tenant_weights(twice).ok());
 }
 
+TEST(FairShare, more_of_a_tenant_wait_when_it_has_more_for_its_weight) {
+  const std::vector<TenantWeight> weights{{"heavy", 3}};
+  FairShare share(weights);
+  const TenantId heavy = share.tenant("heavy");
+  const TenantId light = share.tenant("light");
+  for (int i = 0; i < 3; ++i) {
+    share.add_waiting(heavy);
+  }
+  share.add_waiting(light);
+  EXPECT_FALSE(share.has_more_waiting(heavy, light));  // 3 / 3 against 1 / 1
+  EXPECT_FALSE(share.has_more_waiting(light, heavy));
+  share.add_waiting(heavy);
+  EXPECT_TRUE(share.has_more_waiting(heavy, light));
+  EXPECT_FALSE(share.has_more_waiting(light, heavy));
+}
+
 }  // namespace
 }  // namespace plumb

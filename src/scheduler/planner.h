@@ -42,6 +42,11 @@ class Planner {
     return admission_->reserve_new(seq);
   }
 
+  /// Tokens that a sequence will probably still produce, at least 1.
+  std::int64_t expected_left(const SeqSnapshot& seq) const {
+    return admission_->expected_left(seq);
+  }
+
   /// Whether, with all rows taken, the waiting sequence may displace a running one.
   bool may_displace(const SeqSnapshot& waiting, std::span<const SeqSnapshot> running) const;
 
