@@ -38,9 +38,11 @@ struct TierOptions {
         bytes_field(&S::host_bytes, "host-cache-bytes",
                     "memory for cached prefixes that leave the KV cache; 0 = none, or 512 MiB "
                     "with disk-cache-dir"),
-        path_field(&S::disk_folder, "disk-cache-dir",
-                   "folder for cached prefixes, found again after a restart; it holds what users "
-                   "wrote, in a form that a model can read; empty = none"),
+        path_field(
+            &S::disk_folder, "disk-cache-dir",
+            "folder for cached prefixes, found again after a restart; it holds what users "
+            "wrote, in a form that a model can read; one that cannot be made or read ends the "
+            "start, one that another server uses is left to it; empty = none"),
         bytes_field(&S::disk_bytes, "disk-cache-bytes", "what disk-cache-dir may take"),
         choice_field(&S::write_policy, "tier-write-policy",
                      "copies a prefix to host memory and disk when it is computed, when a second "

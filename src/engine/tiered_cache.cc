@@ -92,6 +92,8 @@ Result<std::unique_ptr<TieredCache>> TieredCache::create(const EngineOptions& op
                     "disk-cache-bytes is " + std::to_string(options.tiers.disk_bytes) +
                         ", this model needs at least " + std::to_string(least)};
     }
+    PLUMB_RETURN_IF_ERROR(
+        DiskTier::check_folder(options.tiers.disk_folder, *parts.files).with("disk-cache-dir"));
   }
   PLUMB_ASSIGN(Buffer arena, host_allocator().allocate(num_bytes));
   std::unique_ptr<TieredCache> tiers(new TieredCache(options, parts, std::move(arena), num_bytes));

@@ -2,6 +2,7 @@
 #include "engine/tiered_cache.h"
 
 #include <filesystem>
+#include <fstream>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -273,6 +274,19 @@ Status created(const EngineOptions& options, const std::string& model_id) {
   parts.clock = &clock;
   parts.model_id = model_id;
   return Engine::create(options, std::move(parts)).status();
+}
+
+TEST_F(TieredCacheTest, a_folder_that_cannot_be_used_is_refused_at_the_start) {
+  EngineOptions options = options_;
+  const std::string file = testing::TempDir() + "plumb_no_folder_" + std::to_string(::getpid());
+  std::ofstream(file) << "text";
+  options.tiers.disk_folder = file;
+  EXPECT_EQ(created(options, "m").message(), "disk-cache-dir: " + file + ": is not a folder");
+  options.tiers.disk_folder = file + "/below";
+  EXPECT_NE(created(options, "m").message().find("disk-cache-dir: " + file), std::string::npos);
+  ::unlink(file.c_str());
+  options.tiers.disk_folder = "/proc/nope";
+  EXPECT_NE(created(options, "m").message().find("disk-cache-dir: /proc/nope"), std::string::npos);
 }
 
 TEST_F(TieredCacheTest, options_that_contradict_each_other_are_refused_with_the_numbers) {

@@ -33,6 +33,11 @@ std::int64_t DiskTier::min_bytes(std::int64_t block_bytes) {
          (TierSegment::kHeaderBytes + TierSegment::record_bytes({.block_bytes = block_bytes}));
 }
 
+Status DiskTier::check_folder(const std::string& folder, FileStore& files) {
+  PLUMB_RETURN_IF_ERROR(files.make_folder(folder));
+  return files.list(folder, kMaxFiles).status();
+}
+
 Result<std::unique_ptr<DiskTier>> DiskTier::open(const DiskTierOptions& options, FileStore& files,
                                                  std::optional<KvEventRecorder> events) {
   if (options.max_bytes < min_bytes(options.layout.block_bytes)) {

@@ -47,6 +47,10 @@ class DiskTier final : public KvTier {
   static Result<std::unique_ptr<DiskTier>> open(const DiskTierOptions& options, FileStore& files,
                                                 std::optional<KvEventRecorder> events = {});
 
+  /// Makes the folder if need be. Errors kInvalidArgument: no folder; else as the system says: it
+  /// cannot be made or read.
+  static Status check_folder(const std::string& folder, FileStore& files);
+
   /// The smallest max_bytes for blocks of that size.
   static std::int64_t min_bytes(std::int64_t block_bytes);
 
