@@ -54,6 +54,9 @@ class TextService {
   /// When a client that found the queue full does well to come again.
   std::chrono::seconds retry_after() const { return engine_.retry_after(); }
 
+  /// As Engine::uses_priority().
+  bool uses_priority() const { return engine_.uses_priority(); }
+
   /// Sequences that may wait at once: a request with more choices can never be accepted.
   std::int64_t max_choices() const;
 

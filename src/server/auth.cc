@@ -79,6 +79,11 @@ Status KeySet::load_file(const std::string& path, KeyRole default_role) {
   return {};
 }
 
+bool KeySet::has_name(std::string_view name) const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [name](const Entry& entry) { return entry.principal.name == name; });
+}
+
 bool KeySet::has_admin() const {
   return std::any_of(entries_.begin(), entries_.end(),
                      [](const Entry& entry) { return entry.principal.role == KeyRole::kAdmin; });

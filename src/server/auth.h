@@ -40,6 +40,7 @@ class KeySet {
   bool empty() const { return entries_.empty(); }
 
   bool has_admin() const;
+  bool has_name(std::string_view name) const;
   std::optional<Principal> find(std::string_view key) const;
 
  private:

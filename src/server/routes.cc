@@ -85,6 +85,22 @@ ResponseEnvelope Server::envelope(std::string id, const GenerationParams& params
           facts.fingerprint};
 }
 
+// A priority that nothing looks at is named as unknown fields are, or refused.
+std::optional<ApiError> Server::ignore_priority(const GenerationParams& params,
+                                                std::vector<std::string>* ignored) const {
+  if (params.priority == 0 || parts_.service.uses_priority()) {
+    return std::nullopt;
+  }
+  if (options_.strict_fields) {
+    return ApiError::invalid("unsupported_parameter", "priority",
+                             "'priority' is " + std::to_string(params.priority) +
+                                 ", and nothing looks at it under this server's --schedule-policy "
+                                 "and --evict-policy; leave it out");
+  }
+  ignored->push_back("priority");
+  return std::nullopt;
+}
+
 Server::Prepared Server::prepare_chat(const Json& body,
                                       const std::atomic<bool>& /*is_unwanted*/) const {
   auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
@@ -96,6 +112,10 @@ Server::Prepared Server::prepare_chat(const Json& body,
     return *std::move(error);
   }
   if (std::optional<ApiError> error = check_fields(request.ignored_fields)) {
+    return *std::move(error);
+  }
+  if (std::optional<ApiError> error =
+          ignore_priority(request.generation, &request.ignored_fields)) {
     return *std::move(error);
   }
   auto choices = parts_.service.model().chat_choices(request, "");
@@ -126,6 +146,10 @@ Server::Prepared Server::prepare_completion(const Json& body,
     return *std::move(error);
   }
   if (std::optional<ApiError> error = check_fields(request.ignored_fields)) {
+    return *std::move(error);
+  }
+  if (std::optional<ApiError> error =
+          ignore_priority(request.generation, &request.ignored_fields)) {
     return *std::move(error);
   }
   auto choices = parts_.service.model().completion_choices(request, "", &is_unwanted);
@@ -188,6 +212,9 @@ void Server::health(Transaction transaction, bool is_readiness) const {
 void Server::server_info(Transaction transaction) const {
   Json info = parts_.describe();
   info.as_object().set("version", parts_.version);
+  if (kv_events_port() >= 0) {
+    info.as_object().set("kv_events_port", std::int64_t{kv_events_port()});
+  }
   transaction.send_json(info);
 }
 

@@ -120,6 +120,12 @@ Status Server::check(const ServerOptions& options) {
              : TlsContext::server({options.tls_cert_file, options.tls_key_file}).status();
 }
 
+Result<KeySet> Server::read_keys(const ServerOptions& options) {
+  KeySet keys;
+  PLUMB_RETURN_IF_ERROR(load_keys(options, &keys));
+  return keys;
+}
+
 Status Server::listen() {
   PLUMB_ASSIGN(loop_, IoContext::create("http", parts_.clock));
   transport_ = make_tcp_transport();

@@ -51,6 +51,8 @@ class Server final : public HttpHandler {
   /// What create() would say about keys, certificates and addresses, before there is anything to
   /// serve.
   static Status check(const ServerOptions& options);
+  /// The keys that the options name. Errors as create().
+  static Result<KeySet> read_keys(const ServerOptions& options);
   /// Errors kInvalidArgument: key files, a public address without keys; kUnavailable: port taken.
   static Result<std::unique_ptr<Server>> create(const ServerOptions& options,
                                                 const ServerParts& parts);
@@ -122,6 +124,8 @@ class Server final : public HttpHandler {
 
   std::optional<ApiError> check_model(const std::string& model) const;
   std::optional<ApiError> check_fields(const std::vector<std::string>& ignored) const;
+  std::optional<ApiError> ignore_priority(const GenerationParams& params,
+                                          std::vector<std::string>* ignored) const;
   std::string namespace_of(const Transaction& transaction, const GenerationParams& params) const;
   struct WaitingCall;
   /// Starts a call at once, or after its grammar has been compiled on a worker.

@@ -258,6 +258,10 @@ TEST_F(ServedCache, events_are_for_the_operator_and_where_they_are_kept) {
 
 TEST_F(ServedCache, events_are_published_as_frames) {
   serve(PrefixScope::kShared, with_events());
+  const Result<Json> info =
+      parse_json(scene_->send("GET", "/server_info", "", {{"x-api-key", kFirst}}).body);
+  ASSERT_TRUE(info.ok());
+  EXPECT_EQ(int_at(info.value(), {"kv_events_port"}), scene_->server().kv_events_port());
   cached_tokens(kFirst);
   EXPECT_TRUE(scene_->is_idle());
   RawClient reader(scene_->server().kv_events_port());

@@ -279,6 +279,29 @@ TEST(ServedRoutes, unknown_fields_are_named_in_a_header_that_they_cannot_break) 
   EXPECT_EQ(text_at(inner, {"error", "message"}), "unknown parameter: 'messages[0].mood'");
 }
 
+TEST(ServedRoutes, a_priority_that_nothing_looks_at_is_named_or_refused) {
+  const std::string body = completion(R"("max_tokens":1,"priority":7)");
+  const std::string chat =
+      R"({"messages":[{"role":"user","content":"a"}],"max_tokens":1,"priority":7})";
+  const std::string none = completion(R"("max_tokens":1,"priority":0)");
+  ServedScene scene;
+  EXPECT_EQ(header(scene.send("POST", kCompletions, body), "x-plumb-ignored-fields"), "priority");
+  EXPECT_EQ(header(scene.send("POST", kChat, chat), "x-plumb-ignored-fields"), "priority");
+  EXPECT_EQ(header(scene.send("POST", kCompletions, none), "x-plumb-ignored-fields"), "(none)");
+  ServerOptions strict;
+  strict.strict_fields = true;
+  const Json error = ServedScene(strict).post(kCompletions, body, 400);
+  EXPECT_EQ(text_at(error, {"error", "code"}), "unsupported_parameter");
+  EXPECT_EQ(text_at(error, {"error", "param"}), "priority");
+  for (const bool orders : {true, false}) {
+    EngineOptions engine = ServedScene::small();
+    engine.scheduler.schedule_policy = orders ? ScheduleOrder::kPriority : ScheduleOrder::kFcfs;
+    engine.evict_policy = orders ? EvictStrategy::kLru : EvictStrategy::kPriority;
+    ServedScene other(strict, engine);
+    EXPECT_EQ(other.send("POST", kCompletions, body).status, 200);
+  }
+}
+
 TEST(ServedRoutes, cors_is_off_until_origins_are_given) {
   ServedScene off;
   EXPECT_EQ(header(off.send("GET", "/health", "", {{"origin", "http://a"}}),
