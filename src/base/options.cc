@@ -305,8 +305,10 @@ std::string options_to_markdown(std::span<const BoundOption> options) {
     for (std::size_t at = range.find('|'); at != std::string::npos; at = range.find('|', at + 2)) {
       range.insert(at, "\\");
     }
-    text += "| `--" + option.flag + "` | `" + to_text(option.get()) + "` | " + range + " | " +
-            option.help + " |\n";
+    const std::string negative =
+        option.kind == OptionKind::kBool ? ", `--no-" + option.flag + "`" : "";
+    text += "| `--" + option.flag + "`" + negative + " | `" + to_text(option.get()) + "` | " +
+            range + " | " + option.help + " |\n";
   }
   return text;
 }

@@ -132,6 +132,7 @@ TEST_F(OptionsTest, table_has_one_aligned_line_per_option) {
 TEST_F(OptionsTest, markdown_rows_hold_default_range_and_help) {
   const std::string page = options_to_markdown(bound_);
   EXPECT_THAT(page, HasSubstr("| `--max-num-seqs` | `256` | 1..65536 | sequences in one step |\n"));
+  EXPECT_THAT(page, HasSubstr("| `--prefix-cache`, `--no-prefix-cache` | `true` |"));
   EXPECT_THAT(page, HasSubstr("| `--policy` | `\"fcfs\"` | fcfs\\|lpm | order of the queue |\n"));
 }
 
@@ -146,6 +147,10 @@ TEST_F(OptionsTest, command_line_sets_every_kind) {
   EXPECT_EQ(options_.policy, Policy::kLpm);
   EXPECT_EQ(options_.timeout, 2min);
   EXPECT_EQ(options_.kv_bytes, 8000000000);
+  EXPECT_THAT(parse({"--prefix-cache=true"}), ::testing::IsEmpty());
+  EXPECT_TRUE(options_.prefix_cache);
+  EXPECT_THAT(parse({"--prefix-cache=false"}), ::testing::IsEmpty());
+  EXPECT_FALSE(options_.prefix_cache);
   EXPECT_THAT(parse({"--prefix-cache"}), ::testing::IsEmpty());
   EXPECT_TRUE(options_.prefix_cache);
 }

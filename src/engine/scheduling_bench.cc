@@ -277,7 +277,7 @@ void run_all() {
     run("--schedule-policy " + std::string(name),
         [order](EngineOptions* o) { o->scheduler.schedule_policy = order; });
   }
-  run("--schedule-policy priority --priority-preemption false", [](EngineOptions* o) {
+  run("--schedule-policy priority --no-priority-preemption", [](EngineOptions* o) {
     o->scheduler.schedule_policy = ScheduleOrder::kPriority;
     o->scheduler.priority_preemption = false;
   });
@@ -285,7 +285,7 @@ void run_all() {
     o->scheduler.schedule_policy = ScheduleOrder::kPriority;
     o->scheduler.priority_aging = 100ms;
   });
-  run("--tenant-fairness false", [](EngineOptions* o) { o->scheduler.tenant_fairness = false; });
+  run("--no-tenant-fairness", [](EngineOptions* o) { o->scheduler.tenant_fairness = false; });
   run("--tenant-weights c=4", [](EngineOptions* o) { o->scheduler.tenant_weights = {"c=4"}; });
   run("--kv-admission ratio",
       [](EngineOptions* o) { o->scheduler.kv_admission = AdmissionKind::kRatio; });
@@ -296,7 +296,7 @@ void run_all() {
   run("--chunk-tokens 2048", [](EngineOptions* o) { o->chunk_tokens = 2048; });
   run("--max-partial-prefills 1", [](EngineOptions* o) { o->max_partial_prefills = 1; });
   run("--max-num-seqs 32", [](EngineOptions* o) { o->max_num_seqs = 32; });
-  run("--prefix-cache false", [](EngineOptions* o) { o->prefix_cache = false; });
+  run("--no-prefix-cache", [](EngineOptions* o) { o->prefix_cache = false; });
 }
 
 }  // namespace
