@@ -10,6 +10,7 @@
 #include "base/metrics.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/option_warnings.h"
 #include "cli/serving.h"
 #include "cli/signals.h"
 #include "cli/version.h"
@@ -67,6 +68,11 @@ class ServeCommand final : public Command {
     if (const Status status = Server::check(server_); !status.ok()) {
       return report(status);
     }
+    if (const Result<KeySet> keys = Server::read_keys(server_); keys.ok()) {
+      for (const std::string& warning : option_warnings(server_, serving_.engine, keys.value())) {
+        log_warning(warning);
+      }
+    }
     serving_.served_name = server_.served_model_name;
     const Clock& clock = system_clock();
     Metrics metrics;
@@ -84,6 +90,10 @@ class ServeCommand final : public Command {
       return report(server.status());
     }
     catch_stop_signals(SecondSignal::kEnds);
+    if (server.value()->kv_events_port() >= 0) {
+      std::fprintf(stderr, "plumb: sending KV events on port %d\n",
+                   server.value()->kv_events_port());
+    }
     std::fprintf(stderr, "plumb: serving %s on %s\n",
                  serving.value()->service().model().facts().served_name.c_str(),
                  (server.value()->url() + server_.root_path).c_str());
@@ -111,6 +121,10 @@ class ServeCommand final : public Command {
       violations->emplace_back(Code::kInvalidArgument,
                                "--root-path: '" + root.substr(0, 64) +
                                    "' does not begin with / or ends with one, expected /llm");
+    }
+    if (server_.kv_events_port >= 0 && !serving_.engine.kv_events) {
+      violations->emplace_back(Code::kInvalidArgument,
+                               "--kv-events-port: there are no events without --kv-events");
     }
     if (server_.tls_cert_file.empty() != server_.tls_key_file.empty()) {
       violations->emplace_back(

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -168,6 +169,25 @@ class Commands(unittest.TestCase):
             for text in texts:
                 self.assertIn(flag + ": ", text)
                 self.assertNotIn("no problem found", text)
+
+    def test_a_disk_cache_that_cannot_be_used_ends_the_start(self):
+        for folder in ("/proc/nope", self.path("no-folder", "text")):
+            done = e2e.run("serve", self.model, "--port", 0, "--disk-cache-dir", folder)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(f"disk-cache-dir: {folder}", done.stderr.decode())
+            self.assertTrue(one_line(done.stderr), done.stderr)
+
+    def test_a_server_says_the_port_of_its_events_and_who_can_read_them(self):
+        with e2e.Server(self.model, "--kv-events", "--kv-events-port", 0) as server:
+            text = "".join(server.lines)
+        port = re.search(r"KV events on port (\d+)\n", text)
+        self.assertIsNotNone(port, text)
+        self.assertGreater(int(port.group(1)), 0)
+        self.assertIn("--kv-events --kv-events-port: nobody can read the events", text)
+        done = e2e.run("serve", self.model, "--kv-events-port", 0)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--kv-events-port: there are no events without --kv-events",
+                      done.stderr.decode())
 
     def test_a_full_disk_behind_standard_output_is_said(self):
         if not os.path.exists("/dev/full"):

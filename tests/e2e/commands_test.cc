@@ -7,6 +7,7 @@
 
 #include "cli/completion.h"
 #include "cli/machine_facts.h"
+#include "cli/option_warnings.h"
 #include "cli/rfc3339.h"
 
 namespace plumb {
@@ -44,6 +45,47 @@ TEST(Commands, every_refused_value_is_kept_with_its_flag) {
       EXPECT_NE(all.find(flag), std::string::npos) << flag << "\n" << all;
     }
   }
+}
+
+TEST(Commands, a_port_for_events_that_there_are_not_is_refused) {
+  for (const std::unique_ptr<Command>& command : all_commands()) {
+    if (std::string(command->name()) != "serve") {
+      continue;
+    }
+    CLI::App app;
+    command->declare(app);
+    app.parse("--kv-events-port 0 model");
+    ASSERT_EQ(command->violations().size(), 1U);
+    EXPECT_EQ(command->violations().front().message(),
+              "--kv-events-port: there are no events without --kv-events");
+  }
+}
+
+TEST(OptionWarnings, name_both_options_that_do_nothing_together) {
+  ServerOptions server;
+  EngineOptions engine;
+  KeySet keys;
+  EXPECT_TRUE(option_warnings(server, engine, keys).empty());
+  engine.kv_events = true;
+  server.kv_events_port = 0;
+  engine.scheduler.priority_aging = std::chrono::seconds(1);
+  engine.scheduler.tenant_weights = {"zed=3"};
+  engine.tiers.disk_bytes = std::int64_t{1} << 30;
+  EXPECT_EQ(
+      option_warnings(server, engine, keys),
+      (std::vector<std::string>{
+          "--kv-events --kv-events-port: nobody can read the events without an admin key; give "
+          "--admin-key-file",
+          "--priority-aging has no effect: --schedule-policy is neither priority nor priority-lof",
+          "--tenant-weights: no key of --api-key-file or --admin-key-file is named 'zed'",
+          "--disk-cache-bytes has no effect without --disk-cache-dir"}));
+  ASSERT_TRUE(keys.add("0123456789abcdef", "zed", KeyRole::kAdmin).ok());
+  engine.scheduler.schedule_policy = ScheduleOrder::kPriority;
+  engine.tiers.disk_folder = "cache";
+  EXPECT_TRUE(option_warnings(server, engine, keys).empty());
+  engine.scheduler.tenant_fairness = false;
+  EXPECT_EQ(option_warnings(server, engine, keys),
+            (std::vector<std::string>{"--tenant-weights has no effect with --no-tenant-fairness"}));
 }
 
 TEST(Rfc3339, times_with_offsets_are_the_same_moment) {
