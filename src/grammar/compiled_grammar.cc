@@ -7,16 +7,18 @@ namespace plumb {
 
 Result<std::unique_ptr<const CompiledGrammar>> CompiledGrammar::compile(
     Cfg cfg, std::shared_ptr<const GrammarVocab> vocab, const GrammarLimits& limits,
-    CompileBudget* budget) {
+    CompileBudget* budget, std::vector<std::string> ignored) {
   PLUMB_ASSIGN(GrammarTables tables, GrammarTables::build(&cfg, budget));
-  return std::make_unique<const CompiledGrammar>(std::move(tables), std::move(vocab), limits);
+  return std::make_unique<const CompiledGrammar>(std::move(tables), std::move(vocab), limits,
+                                                 std::move(ignored));
 }
 
 CompiledGrammar::CompiledGrammar(GrammarTables tables, std::shared_ptr<const GrammarVocab> vocab,
-                                 const GrammarLimits& limits)
+                                 const GrammarLimits& limits, std::vector<std::string> ignored)
     : tables_(std::move(tables)),
       vocab_(std::move(vocab)),
       limits_(limits),
+      ignored_(std::move(ignored)),
       masks_(limits.mask_cache_bytes) {}
 
 void CompiledGrammar::keep_mask(const RowStore::Key& key, std::shared_ptr<const Mask> mask) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -31,10 +32,13 @@ class CompiledGrammar {
   /// kDeadlineExceeded from the budget.
   static Result<std::unique_ptr<const CompiledGrammar>> compile(
       Cfg cfg, std::shared_ptr<const GrammarVocab> vocab, const GrammarLimits& limits,
-      CompileBudget* budget);
+      CompileBudget* budget, std::vector<std::string> ignored = {});
 
   CompiledGrammar(GrammarTables tables, std::shared_ptr<const GrammarVocab> vocab,
-                  const GrammarLimits& limits);
+                  const GrammarLimits& limits, std::vector<std::string> ignored = {});
+
+  /// What its front end dropped instead of refusing it, for people.
+  const std::vector<std::string>& ignored() const { return ignored_; }
 
   const GrammarTables& tables() const { return tables_; }
 
@@ -65,6 +69,7 @@ class CompiledGrammar {
   GrammarTables tables_;
   std::shared_ptr<const GrammarVocab> vocab_;  // shared by all grammars of a model
   GrammarLimits limits_;
+  std::vector<std::string> ignored_;
   GenerationCache<RowStore::Key, Mask, KeyHash> masks_;
 };
 

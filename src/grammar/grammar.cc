@@ -101,6 +101,7 @@ Digest256 digest_of(const GrammarSpec& spec) {
   const auto kind = static_cast<char>(spec.kind);
   update(&sha, std::string_view(&kind, 1));
   update(&sha, spec.text);
+  update(&sha, spec.form);
   for (const std::string& choice : spec.choices) {
     update(&sha, choice);
   }
@@ -109,9 +110,10 @@ Digest256 digest_of(const GrammarSpec& spec) {
 
 Result<std::shared_ptr<const CompiledGrammar>> compile_grammar(
     Cfg cfg, std::shared_ptr<const GrammarVocab> vocab, const GrammarLimits& limits,
-    CompileBudget* budget) {
+    CompileBudget* budget, std::vector<std::string> ignored) {
   PLUMB_ASSIGN(std::unique_ptr<const CompiledGrammar> grammar,
-               CompiledGrammar::compile(std::move(cfg), std::move(vocab), limits, budget));
+               CompiledGrammar::compile(std::move(cfg), std::move(vocab), limits, budget,
+                                        std::move(ignored)));
   return std::shared_ptr<const CompiledGrammar>(std::move(grammar));
 }
 

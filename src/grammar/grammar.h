@@ -32,6 +32,7 @@ struct GrammarSpec {
   GrammarKind kind = GrammarKind::kJsonObject;
   std::string text;                  ///< of all but kJsonObject and kChoice
   std::vector<std::string> choices;  ///< of kChoice
+  std::string form{};                ///< what else decides the grammar, as the caller spells it
   bool operator==(const GrammarSpec&) const = default;
 };
 
@@ -42,12 +43,12 @@ Digest256 digest_of(const GrammarSpec& spec);
 inline constexpr std::int64_t kMaxGrammarBytes = 1 << 20;
 inline constexpr std::int64_t kMaxGrammarChoices = 100'000;
 
-/// Compiles a grammar that a front end built.
+/// Compiles a grammar that a front end built; `ignored` is what that one dropped.
 /// Errors  those of CompiledGrammar::compile.
 /// Cost    up to the budget: keep it off the engine's thread.
 Result<std::shared_ptr<const CompiledGrammar>> compile_grammar(
     Cfg cfg, std::shared_ptr<const GrammarVocab> vocab, const GrammarLimits& limits,
-    CompileBudget* budget);
+    CompileBudget* budget, std::vector<std::string> ignored = {});
 
 /// Compiles every kind but kJsonSchema and kStructuralTag, which take more than a spec says.
 /// Errors  kInvalidArgument, kUnsupported naming the place; those of CompiledGrammar::compile.
