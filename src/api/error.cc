@@ -19,6 +19,12 @@ ApiError make(int http_status, const char* type, const char* code, std::string m
   return error;
 }
 
+// "top_k" of "'top_k' is ..."; empty if the message begins in another way.
+std::string quoted_field(const std::string& message) {
+  const std::size_t end = message.starts_with('\'') ? message.find('\'', 1) : std::string::npos;
+  return end == std::string::npos ? "" : message.substr(1, end - 1);
+}
+
 }  // namespace
 
 ApiError ApiError::invalid(std::string code, std::string param, std::string message) {
@@ -121,7 +127,7 @@ ApiError ApiError::for_http(int http_status, std::string message) {
 ApiError ApiError::from_status(const Status& status) {
   switch (status.code()) {
     case Code::kInvalidArgument:
-      return invalid("invalid_value", "", status.message());
+      return invalid("invalid_value", quoted_field(status.message()), status.message());
     case Code::kUnsupported:
       return invalid("unsupported_parameter", "", status.message());
     case Code::kNotFound:

@@ -35,7 +35,8 @@ struct ApiError {
   static ApiError overloaded(const std::string& message, std::int64_t retry_after_s);
   /// For a transport-level status (400, 404, 405, 408, 413, 414, 415, 431, 503 …).
   static ApiError for_http(int http_status, std::string message);
-  /// A status of the engine or of another module; internals are not shown.
+  /// A status of the engine or of another module; internals are not shown. A message that begins
+  /// with a quoted field is about that one.
   static ApiError from_status(const Status& status);
 };
 

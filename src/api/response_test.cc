@@ -91,6 +91,9 @@ TEST(ApiError, internals_stay_inside) {
   EXPECT_EQ(error.http_status, 500);
   EXPECT_EQ(error.message, "internal error");
   EXPECT_EQ(ApiError::from_status({Code::kDeadlineExceeded, "queue"}).http_status, 504);
+  EXPECT_EQ(ApiError::from_status({Code::kInvalidArgument, "'top_k' is 3"}).param, "top_k");
+  EXPECT_EQ(ApiError::from_status({Code::kInvalidArgument, "it's 'top_k'"}).param, "");
+  EXPECT_EQ(ApiError::from_status({Code::kInvalidArgument, "'top_k"}).param, "");
 }
 
 TEST(Ids, have_their_forms_and_differ) {

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "sampling/gumbel_draw.h"
 #include "sampling/logits_math.h"
@@ -49,6 +52,30 @@ void ban_words(const std::vector<std::vector<TokenId>>& words, std::span<const T
   }
 }
 
+// What of a request forbids tokens, the fields first: none of it is named that plays no part.
+Status nothing_left(const SampleContext& context) {
+  const SamplingParams& params = *context.params;
+  std::vector<std::string> causes;
+  const auto add = [&](bool plays_part, std::string_view cause) {
+    if (plays_part) {
+      causes.emplace_back(cause);
+    }
+  };
+  add(!params.allowed_token_ids.empty(), "'allowed_token_ids'");
+  add(!params.bad_words.empty(), "'bad_words'");
+  add(!context.banned.empty(), "'min_tokens'");
+  add(!context.mask.empty(), "the constraint of the answer");
+  for (const LogitProcessorSpec& spec : params.processors) {
+    add(true, "the processor " + spec.name);
+  }
+  std::string text = causes.empty() ? "the request" : causes.front();
+  for (std::size_t i = 1; i < causes.size(); ++i) {
+    text += (i + 1 == causes.size() ? " and " : ", ") + causes[i];
+  }
+  return {Code::kInvalidArgument,
+          text + (causes.size() > 1 ? " together leave" : " leaves") + " no token to choose"};
+}
+
 }  // namespace
 
 bool needs_only_argmax(const SampleContext& context) {
@@ -69,9 +96,7 @@ Result<EmittedToken> Sampler::sample(std::span<const float> logits, const Sample
     adjust(logits, context);
     const LogitsSummary adjusted = summarize(adjusted_);
     if (!adjusted.is_valid) {
-      return Status{Code::kInvalidArgument,
-                    "allowed_token_ids, bad_words, min_tokens, stop_token_ids, "
-                    "custom_logit_processor and the grammar together leave no token to choose"};
+      return nothing_left(context);
     }
     chosen = choose(adjusted_, adjusted.max, context);
   } else {

@@ -46,7 +46,7 @@ class Sampler {
 
   /// Shapes  logits f32 [V], on the host.
   /// Errors  kInternal: a logit is NaN or +infinity, or all are -infinity; kInvalidArgument: the
-  ///         request's own bans leave no token.
+  ///         request's own bans leave no token; these are named.
   Result<EmittedToken> sample(std::span<const float> logits, const SampleContext& context);
 
  private:

@@ -96,6 +96,25 @@ TEST(Sampler, rows_that_are_no_numbers_and_bans_of_everything_are_errors) {
             Code::kInvalidArgument);
 }
 
+TEST(Sampler, what_leaves_no_token_is_named_and_nothing_else) {
+  Sampler sampler(2);
+  const std::vector<float> logits{1, 2};
+  const std::vector<std::uint32_t> mask{1};
+  SamplingParams params = greedy();
+  params.allowed_token_ids = {1};
+  EXPECT_EQ(
+      sampler.sample(logits, {.params = &params, .mask = mask}).status().message(),
+      "'allowed_token_ids' and the constraint of the answer together leave no token to choose");
+  params.bad_words = {{1}};
+  const std::vector<TokenId> banned{0};
+  EXPECT_EQ(sampler.sample(logits, {.params = &params, .banned = banned}).status().message(),
+            "'allowed_token_ids', 'bad_words' and 'min_tokens' together leave no token to choose");
+  SamplingParams words = greedy();
+  words.bad_words = {{0}, {1}};
+  EXPECT_EQ(sampler.sample(logits, {.params = &words}).status().message(),
+            "'bad_words' leaves no token to choose");
+}
+
 TEST(Sampler, logprobs_are_those_of_the_model_before_any_change) {
   SamplingParams params = greedy();
   params.logprobs = true;
