@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/nearest_name.h"
 #include "cli/version.h"
 
 namespace plumb {
@@ -23,7 +25,8 @@ constexpr const char* kGroups[][2] = {
 constexpr const char* kFooter =
     "Exit codes: 0 done; 1 failed; 2 the command line is wrong; 3 a check found a difference;\n"
     "75 not now, try again; 128 + N ended by signal N (130 after Ctrl-C).\n"
-    "BYTES take KiB, MiB, GiB (1.5GiB) or KB, MB, GB; times take ms, s, m, h (250ms).\n"
+    "BYTES take KiB, MiB, GiB (1.5GiB) or KB, MB, GB; times take ms, s, m, h (250ms),\n"
+    "a bare number is seconds.\n"
     "`plumb reference` prints the page of all options and their environment variables.";
 
 // Finds or makes the group of "model inspect".
@@ -59,15 +62,37 @@ std::string command_line_of(const CLI::App& app, const CLI::App** deepest) {
   return line;
 }
 
-// What the parser says, except that it names no unknown command: it only misses a known one.
+// "unknown option '--max-num-seq'; did you mean '--max-num-seqs'?"
+std::string unknown_option(const CLI::App& command, const std::string& word) {
+  const std::string written = word.substr(0, word.find('='));
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  const std::string nearest = nearest_name(written, names);
+  return "unknown option '" + written.substr(0, 64) + "'" +
+         (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+}
+
+// What the parser says, except that it names no unknown command, as it only misses a known one, and
+// lists all that follows an unknown option.
 std::string problem_of(const CLI::App& deepest, const CLI::ParseError& error) {
   const std::vector<std::string> rest = deepest.remaining();
   const bool is_group = deepest.get_require_subcommand_min() > 0;
-  if (!is_group || rest.empty()) {
+  const bool is_extra = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  if (rest.empty() || !(is_group || is_extra)) {
     return error.what();
   }
-  const char* what = rest.front().starts_with("-") ? "unknown flag '" : "unknown command '";
-  return what + rest.front().substr(0, 64) + "'";
+  const auto option = std::find_if(rest.begin(), rest.end(), [](const std::string& word) {
+    return word.size() > 1 && word.starts_with('-');
+  });
+  if (option != rest.end()) {
+    return unknown_option(deepest, *option);
+  }
+  return (is_group ? "unknown command '" : "unexpected argument '") + rest.front().substr(0, 64) +
+         "'";
 }
 
 // Prints what the parser and the options found wrong, or help or version when that was asked for.

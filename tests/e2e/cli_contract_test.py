@@ -410,6 +410,17 @@ class Commands(unittest.TestCase):
         self.assertIn('PLUMB_PORT: "abc" is not an integer', done.stderr.decode())
         self.assertNotIn("--port", done.stderr.decode())
 
+    def test_an_unknown_option_is_named_alone_with_the_nearest_one(self):
+        for flags, text in (
+                (["--max-num-seq", 4], "unknown option '--max-num-seq'; did you mean '--max-num-seqs'?"),
+                (["--prefix-cach=4"], "unknown option '--prefix-cach'; did you mean '--prefix-cache'?"),
+                (["--no-prefix-cach"], "unknown option '--no-prefix-cach'; did you mean '--no-prefix-cache'?"),
+                (["--tensor-parallel-size", 4], "unknown option '--tensor-parallel-size'"),
+                (["second"], "unexpected argument 'second'")):
+            done = e2e.run("serve", self.model, *flags)
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.stderr.decode().splitlines()[0], "plumb: " + text)
+
     def test_an_unknown_command_is_named(self):
         for line in (["nosuch"], ["version"], ["model", "nosuch"]):
             done = e2e.run(*line)
@@ -421,6 +432,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(e2e.run("-V").stdout, e2e.run("--version").stdout)
         self.assertIn("--[no-]prefix-cache=on", e2e.run("serve", "--help").stdout.decode())
         self.assertIn("Exit codes", e2e.run("--help").stdout.decode())
+        self.assertIn("a bare number is seconds", e2e.run("--help").stdout.decode())
         for command in ([], ["serve"], ["model", "dummy"], ["doctor"]):
             done = e2e.run(*command, "--help")
             self.assertEqual(done.returncode, 0)

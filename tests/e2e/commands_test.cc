@@ -7,6 +7,7 @@
 
 #include "cli/completion.h"
 #include "cli/machine_facts.h"
+#include "cli/nearest_name.h"
 #include "cli/option_warnings.h"
 #include "cli/rfc3339.h"
 
@@ -86,6 +87,17 @@ TEST(OptionWarnings, name_both_options_that_do_nothing_together) {
   engine.scheduler.tenant_fairness = false;
   EXPECT_EQ(option_warnings(server, engine, keys),
             (std::vector<std::string>{"--tenant-weights has no effect with --no-tenant-fairness"}));
+}
+
+TEST(NearestName, is_the_first_of_the_fewest_changes_and_none_beyond_a_third) {
+  const std::vector<std::string> names{"--max-num-seqs", "--max-context", "--port"};
+  EXPECT_EQ(nearest_name("--max-num-seq", names), "--max-num-seqs");
+  EXPECT_EQ(nearest_name("--max-num-sequences", names), "--max-num-seqs");
+  EXPECT_EQ(nearest_name("--prot", names), "--port");
+  EXPECT_EQ(nearest_name("--tensor-parallel-size", names), "");
+  EXPECT_EQ(nearest_name("", names), "");
+  EXPECT_EQ(nearest_name("ab", std::vector<std::string>{"abc", "ab"}), "ab");
+  EXPECT_EQ(nearest_name(std::string(1 << 20, '-'), names), "");
 }
 
 TEST(Rfc3339, times_with_offsets_are_the_same_moment) {
