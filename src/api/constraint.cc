@@ -113,7 +113,23 @@ class Collector {
     found_ = std::move(spec);
   }
 
-  ConstraintSpec found() && { return std::move(found_); }
+  /// Notes a wish about how JSON is written, whichever field holds the constraint.
+  void wish(bool ConstraintSpec::*flag, std::string param) {
+    wishes_.*flag = true;
+    wishes_.param = std::move(param);
+  }
+
+  ConstraintSpec found() && {
+    if (!wishes_.param.empty() && !found_.is_json()) {
+      fields_.fail(ApiError::invalid(
+          "invalid_value", wishes_.param,
+          "'" + wishes_.param + "' needs a JSON schema or a JSON object as the constraint"));
+    }
+    found_.lenient = wishes_.lenient;
+    found_.any_order = wishes_.any_order;
+    found_.compact = wishes_.compact;
+    return std::move(found_);
+  }
 
  private:
   bool is_short(const std::string& text, const std::string& param) {
@@ -137,6 +153,7 @@ class Collector {
 
   FieldReader& fields_;
   ConstraintSpec found_;
+  ConstraintSpec wishes_;  // its flags and the last field that set one
 };
 
 // {name, schema, strict?, description?}
@@ -178,6 +195,7 @@ void read_response_format(FieldReader& fields, Collector& collector) {
                                .choice("type", {"text", "json_object", "json_schema", "grammar",
                                                 "regex", "structural_tag"})
                                .value_or("");
+  const bool has_schema = type == "json_object" && format.has("schema");  // as other servers do
   if (format.ok() && type.empty()) {
     format.fail(ApiError::missing(format.path("type")));
   }
@@ -194,6 +212,10 @@ void read_response_format(FieldReader& fields, Collector& collector) {
   if (!format.ok()) {
     return;
   }
+  if (has_schema) {
+    collector.take(format, "schema", Kind::kJsonSchema);
+    return;
+  }
   if (type == "json_object") {
     ConstraintSpec spec;
     spec.kind = Kind::kJsonObject;
@@ -204,6 +226,32 @@ void read_response_format(FieldReader& fields, Collector& collector) {
   } else if (has_member) {
     collector.take(format, member, type == "regex" ? Kind::kRegex : Kind::kGrammar);
   }
+}
+
+void read_whitespace_pattern(FieldReader& reader, const char* name, Collector& collector) {
+  const std::optional<std::string> pattern = reader.text(name);
+  if (!pattern) {
+    return;
+  }
+  if (!pattern->empty()) {
+    reader.fail(ApiError::unsupported(
+        reader.path(name),
+        "expected \"\", which is no white space; without it each gap has at most two characters"));
+    return;
+  }
+  collector.wish(&ConstraintSpec::compact, reader.path(name));
+}
+
+void read_wishes(FieldReader& inner, Collector& collector) {
+  const auto read = [&](const char* name, bool ConstraintSpec::*flag) {
+    if (inner.boolean(name).value_or(false)) {
+      collector.wish(flag, inner.path(name));
+    }
+  };
+  read("lenient", &ConstraintSpec::lenient);
+  read("any_order", &ConstraintSpec::any_order);
+  read("disable_any_whitespace", &ConstraintSpec::compact);
+  read_whitespace_pattern(inner, "whitespace_pattern", collector);
 }
 
 void read_structured_outputs(FieldReader& fields, Collector& collector) {
@@ -218,12 +266,17 @@ void read_structured_outputs(FieldReader& fields, Collector& collector) {
   collector.take(inner, "grammar", Kind::kGrammar);
   collector.take(inner, "json_object", Kind::kJsonObject);
   collector.take(inner, "structural_tag", Kind::kStructuralTag);
+  read_wishes(inner, collector);
   for (const std::string& name : inner.unread()) {
     if (!object->find(name)->is_null()) {
-      fields.fail(ApiError::unsupported(inner.path(name.substr(0, 64)),
-                                        "expected json, regex, choice, grammar, json_object or "
-                                        "structural_tag"));
+      inner.fail(ApiError::unsupported(
+          inner.path(name.substr(0, 64)),
+          "expected json, regex, choice, grammar, json_object or structural_tag, and lenient, "
+          "any_order, disable_any_whitespace or whitespace_pattern"));
     }
+  }
+  if (!inner.ok()) {
+    fields.fail(*inner.error());
   }
 }
 
@@ -244,6 +297,7 @@ ConstraintSpec read_constraint(FieldReader& fields) {
   }
   collector.take(fields, "guided_choice", Kind::kChoice);
   collector.take(fields, "structural_tag", Kind::kStructuralTag);
+  read_whitespace_pattern(fields, "guided_whitespace_pattern", collector);
   return std::move(collector).found();
 }
 

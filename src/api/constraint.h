@@ -24,14 +24,21 @@ struct ConstraintSpec {
   std::string param;  ///< path of the field, for errors
   std::string text;
   std::vector<std::string> choices;
-  bool strict = false;  ///< hold the schema to OpenAI's rules for "strict": true
+  bool strict = false;     ///< hold the schema to OpenAI's rules for "strict": true
+  bool lenient = false;    ///< drop what of the schema cannot be enforced, and name it
+  bool any_order = false;  ///< members of objects in any order
+  bool compact = false;    ///< JSON without white space, whatever the server does by itself
 
   bool is_none() const { return kind == Kind::kNone; }
+
+  bool is_json() const { return kind == Kind::kJsonObject || kind == Kind::kJsonSchema; }
 };
 
 /// Reads the one constraint of a request from any of its names: response_format, guided_json,
 /// guided_regex, guided_choice, guided_grammar, structured_outputs, regex, ebnf, grammar,
-/// json_schema, structural_tag. Two of them are an error that names both.
+/// json_schema, structural_tag. Two of them are an error that names both. How JSON is written may
+/// be said beside any of these: structured_outputs.lenient, any_order, disable_any_whitespace and
+/// whitespace_pattern, guided_whitespace_pattern.
 ConstraintSpec read_constraint(FieldReader& fields);
 
 }  // namespace plumb

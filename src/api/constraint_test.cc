@@ -38,6 +38,8 @@ TEST(Constraint, every_name_of_a_schema_is_the_same_constraint) {
           R"({"json_schema":)" + schema + "}",
           R"({"json_schema":)" + text + "}",
           R"({"structured_outputs":{"json":)" + schema + ",\"regex\":null}}",
+          R"({"response_format":{"type":"json_object","schema":)" + schema + "}}",
+          R"({"response_format":{"type":"json_object","schema":)" + text + "}}",
       }) {
     const Read result = read(body);
     EXPECT_EQ(result.error, "") << body;
@@ -130,6 +132,58 @@ TEST(Constraint, what_is_malformed_is_named) {
             "invalid_type structured_outputs.structural_tag");
   EXPECT_EQ(read(R"({"structured_outputs":{"structural_tags":"x"}})").error,
             "unsupported_parameter structured_outputs.structural_tags");
+}
+
+TEST(Constraint, a_null_schema_of_a_json_object_is_none) {
+  const Read result = read(R"({"response_format":{"type":"json_object","schema":null}})");
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.spec.kind, Kind::kJsonObject);
+  EXPECT_EQ(read(R"({"response_format":{"type":"json_object","schema":3}})").error,
+            "invalid_type response_format.schema");
+}
+
+std::string wishes_of(const std::string& body) {
+  const Read result = read(body);
+  EXPECT_EQ(result.error, "") << body;
+  return std::string(result.spec.lenient ? "lenient " : "") +
+         (result.spec.any_order ? "any_order " : "") + (result.spec.compact ? "compact " : "");
+}
+
+TEST(Constraint, how_json_is_written_may_be_said_beside_any_json_constraint) {
+  const std::string all =
+      R"("lenient":true,"any_order":true,"disable_any_whitespace":true,"whitespace_pattern":"")";
+  EXPECT_EQ(wishes_of(R"({"structured_outputs":{"json":{},)" + all + "}}"),
+            "lenient any_order compact ");
+  EXPECT_EQ(wishes_of(R"({"guided_json":{},"structured_outputs":{)" + all + "}}"),
+            "lenient any_order compact ");
+  EXPECT_EQ(wishes_of(R"({"response_format":{"type":"json_object"},)"
+                      R"("structured_outputs":{"disable_any_whitespace":true}})"),
+            "compact ");
+  EXPECT_EQ(wishes_of(R"({"guided_json":{},"guided_whitespace_pattern":""})"), "compact ");
+  EXPECT_EQ(wishes_of(R"({"guided_json":{}})"), "");
+  EXPECT_EQ(wishes_of(R"({"guided_regex":"a","guided_whitespace_pattern":null,)"
+                      R"("structured_outputs":{"lenient":false,"any_order":false,)"
+                      R"("disable_any_whitespace":false,"whitespace_pattern":null}})"),
+            "");
+}
+
+TEST(Constraint, a_wish_that_cannot_be_kept_is_an_error_that_names_it) {
+  for (const std::string name : {"lenient", "any_order", "disable_any_whitespace"}) {
+    const std::string wish = R"("structured_outputs":{")" + name + R"(":true})";
+    EXPECT_EQ(read("{" + wish + "}").error, "invalid_value structured_outputs." + name);
+    const Read regex = read(R"({"guided_regex":"a",)" + wish + "}");
+    EXPECT_EQ(regex.error, "invalid_value structured_outputs." + name);
+    EXPECT_EQ(regex.message, "'structured_outputs." + name +
+                                 "' needs a JSON schema or a JSON object as the constraint");
+    EXPECT_EQ(read(R"({"structured_outputs":{"json":{},")" + name + R"(":1}})").error,
+              "invalid_type structured_outputs." + name);
+  }
+  EXPECT_EQ(read(R"({"structured_outputs":{"json":{},"whitespace_pattern":"[ \n]*"}})").error,
+            "unsupported_parameter structured_outputs.whitespace_pattern");
+  EXPECT_EQ(read(R"({"guided_json":{},"guided_whitespace_pattern":" ?"})").error,
+            "unsupported_parameter guided_whitespace_pattern");
+  EXPECT_EQ(read(R"({"guided_json":{},"guided_whitespace_pattern":1})").error,
+            "invalid_type guided_whitespace_pattern");
 }
 
 TEST(Constraint, more_than_a_mebibyte_is_an_error_with_size_and_limit) {

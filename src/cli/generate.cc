@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <map>
+#include <string>
 
 #include "base/file.h"
 #include "cli/commands.h"
@@ -61,6 +63,7 @@ class GenerateCommand final : public Command {
         output_.c_str(), static_cast<long long>(progress.num_failed),
         static_cast<long long>(progress.completion_tokens),
         progress.num_done < progress.num_items ? "; run the same command again to continue" : "");
+    name_ignored("schema keyword", progress.ignored_keywords);
     if (stop_requested().load()) {
       return kExitInterrupted;
     }
@@ -107,15 +110,20 @@ class GenerateCommand final : public Command {
       std::fprintf(stderr, "plumb: %s: line %lld is cut off and left out\n", input_.c_str(),
                    static_cast<long long>(input.torn_line));
     }
+    name_ignored("unknown field", input.ignored_fields);
+  }
+
+  void name_ignored(const char* what, const std::map<std::string, std::int64_t>& lines) const {
     std::size_t num_named = 0;
-    for (const auto& [name, num_lines] : input.ignored_fields) {
+    for (const auto& [name, num_lines] : lines) {
       if (++num_named > kMaxNamedFields) {
-        std::fprintf(stderr, "plumb: %s: %zu more unknown fields are ignored\n", input_.c_str(),
-                     input.ignored_fields.size() - kMaxNamedFields);
+        std::fprintf(stderr, "plumb: %s: %zu more %ss are ignored\n", input_.c_str(),
+                     lines.size() - kMaxNamedFields, what);
         break;
       }
-      std::fprintf(stderr, "plumb: %s: the unknown field '%s' is ignored in %lld lines\n",
-                   input_.c_str(), name.substr(0, 64).c_str(), static_cast<long long>(num_lines));
+      std::fprintf(stderr, "plumb: %s: the %s '%s' is ignored in %lld %s\n", input_.c_str(), what,
+                   name.substr(0, 64).c_str(), static_cast<long long>(num_lines),
+                   num_lines == 1 ? "line" : "lines");
     }
   }
 

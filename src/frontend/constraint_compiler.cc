@@ -16,6 +16,8 @@ using Kind = ConstraintSpec::Kind;
 GrammarSpec grammar_spec(const ConstraintSpec& spec) {
   GrammarSpec out;
   out.text = spec.text;
+  out.form = std::string(spec.strict ? "strict " : "") + (spec.lenient ? "lenient " : "") +
+             (spec.any_order ? "any_order " : "") + (spec.compact ? "compact" : "");
   switch (spec.kind) {
     case Kind::kNone:
     case Kind::kJsonObject:  // written like any other JSON: with or without white space
@@ -24,7 +26,6 @@ GrammarSpec grammar_spec(const ConstraintSpec& spec) {
       break;
     case Kind::kJsonSchema:
       out.kind = GrammarKind::kJsonSchema;
-      out.text += spec.strict ? "\n" : "";  // a blank that keeps the two forms apart in the cache
       break;
     case Kind::kRegex:
       out.kind = GrammarKind::kRegex;
@@ -74,7 +75,7 @@ ConstraintCompiler::Outcome ConstraintCompiler::compile(const ConstraintSpec& co
   const Clock::TimePoint deadline = begin + options_.compile_timeout;
   CompileBudget budget(CompileBudget::Limits(),
                        [&] { return clock_.now() > deadline || is_cancelled(); });
-  Result<Grammar> grammar = build(spec, constraint.strict, &budget);
+  Result<Grammar> grammar = build(spec, constraint, &budget);
   compile_ns_ += (clock_.now() - begin).count();
   if (!grammar.ok() && is_cancelled()) {
     ++num_cancelled_;
@@ -88,13 +89,16 @@ ConstraintCompiler::Outcome ConstraintCompiler::compile(const ConstraintSpec& co
   return std::move(grammar).value();
 }
 
-Result<ConstraintCompiler::Grammar> ConstraintCompiler::build(const GrammarSpec& spec, bool strict,
+Result<ConstraintCompiler::Grammar> ConstraintCompiler::build(const GrammarSpec& spec,
+                                                              const ConstraintSpec& constraint,
                                                               CompileBudget* budget) {
   GrammarLimits limits;
   limits.mask_cache_bytes = std::min(limits.mask_cache_bytes, options_.cache_bytes / 48);
   JsonSchemaOptions json;
-  json.strict = strict;
-  json.compact = options_.whitespace == JsonWhitespace::kCompact;
+  json.strict = constraint.strict;
+  json.lenient = constraint.lenient;
+  json.any_order = constraint.any_order;
+  json.compact = constraint.compact || options_.whitespace == JsonWhitespace::kCompact;
   if (spec.kind == GrammarKind::kStructuralTag) {
     StructuralTagOptions tag;
     tag.json = json;
@@ -106,7 +110,7 @@ Result<ConstraintCompiler::Grammar> ConstraintCompiler::build(const GrammarSpec&
     return compile_grammar(spec, vocab_, limits, budget);
   }
   PLUMB_ASSIGN(JsonSchemaGrammar schema, compile_json_schema(spec.text, json, budget));
-  return compile_grammar(std::move(schema.cfg), vocab_, limits, budget);
+  return compile_grammar(std::move(schema.cfg), vocab_, limits, budget, std::move(schema.ignored));
 }
 
 std::shared_ptr<const GrammarVocab> ConstraintCompiler::vocab_with_marks() {

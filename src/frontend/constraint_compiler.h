@@ -94,7 +94,8 @@ class ConstraintCompiler {
 
  private:
   Grammar find(const GrammarSpec& spec);
-  Result<Grammar> build(const GrammarSpec& spec, bool strict, CompileBudget* budget);
+  Result<Grammar> build(const GrammarSpec& spec, const ConstraintSpec& constraint,
+                        CompileBudget* budget);
   std::shared_ptr<const GrammarVocab> vocab_with_marks();
   ApiError refuse(const ConstraintSpec& spec, const Status& status);
 

@@ -108,6 +108,35 @@ TEST_F(ConstraintCompilers, warming_makes_the_first_masks_unless_something_waits
   EXPECT_EQ(other.stats().num_warmed_masks, 0);
 }
 
+TEST_F(ConstraintCompilers, how_json_is_written_is_up_to_each_request) {
+  ConstraintSpec spec =
+      spec_of(Kind::kJsonSchema, R"({"type":"object","properties":{"a":{"type":"integer"},)"
+                                 R"("b":{"type":"string","format":"color"}},"required":["a","b"],)"
+                                 R"("additionalProperties":false})");
+  EXPECT_EQ(error_of(spec), "400 invalid_schema field");
+  spec.lenient = true;
+  const ConstraintCompiler::Outcome lenient = compile(spec);
+  ASSERT_TRUE(allows(lenient, R"({"a": 1,"b":"x"})"));
+  EXPECT_FALSE(allows(lenient, R"({"b":"x","a":1})"));
+  EXPECT_EQ(std::get<ConstraintCompiler::Grammar>(lenient)->ignored(),
+            std::vector<std::string>{"format at #/properties/b"});
+  spec.compact = true;
+  EXPECT_FALSE(allows(compile(spec), R"({"a": 1,"b":"x"})"));
+  EXPECT_TRUE(allows(compile(spec), R"({"a":1,"b":"x"})"));
+  spec.any_order = true;
+  EXPECT_TRUE(allows(compile(spec), R"({"b":"x","a":1})"));
+  EXPECT_EQ(compiler_.find(spec)->ignored().size(), 1U);  // of the one that is known, too
+  EXPECT_EQ(compiler_.stats().num_compiled, 3);
+}
+
+TEST_F(ConstraintCompilers, a_blank_behind_a_schema_makes_it_no_strict_one) {
+  ConstraintSpec spec = spec_of(Kind::kJsonSchema, "{\"type\":\"object\"}\n");
+  EXPECT_EQ(error_of(spec), "compiled");
+  spec.text.pop_back();
+  spec.strict = true;
+  EXPECT_EQ(error_of(spec), "400 invalid_schema field");
+}
+
 TEST_F(ConstraintCompilers, white_space_is_bounded_or_left_out) {
   const ConstraintSpec schema = spec_of(Kind::kJsonSchema, R"({"const":{"a":1}})");
   EXPECT_TRUE(allows(compile(schema), R"({"a":1})"));

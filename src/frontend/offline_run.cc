@@ -201,8 +201,15 @@ class OfflineRun {
       finish(item, error_record(item, *error), 0);
       return true;
     }
-    return submit(item, std::move(format),
-                  std::get<std::vector<ChoiceRequest>>(std::move(choices)));
+    auto ready = std::get<std::vector<ChoiceRequest>>(std::move(choices));
+    const ConstraintCompiler::Grammar grammar = ready.front().request.grammar;
+    const bool is_taken = submit(item, std::move(format), std::move(ready));
+    if (is_taken && grammar != nullptr) {
+      for (const std::string& keyword : grammar->ignored()) {
+        ++progress_.ignored_keywords[keyword];
+      }
+    }
+    return is_taken;
   }
 
   // On this thread: a file has few constraints, and nobody waits for anything else.

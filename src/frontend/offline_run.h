@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -19,6 +21,8 @@ struct OfflineProgress {
   std::int64_t num_done = 0;           ///< with a committed record, earlier runs included
   std::int64_t num_failed = 0;         ///< of these, records with an error
   std::int64_t completion_tokens = 0;  ///< of this run
+  /// Of this run: what lenient schemas dropped, to the number of items.
+  std::map<std::string, std::int64_t> ignored_keywords{};
 };
 
 struct OfflineOptions {

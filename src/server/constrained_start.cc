@@ -15,13 +15,23 @@ struct Server::WaitingCall {
   std::vector<ChoiceRequest> choices;
 };
 
+namespace {
+
+void attach(const ConstraintCompiler::Grammar& grammar, Transaction* transaction,
+            std::vector<ChoiceRequest>* choices) {
+  transaction->add_names("x-plumb-ignored-keywords", grammar->ignored(), "_-. #/~$%");
+  attach_grammar(grammar, choices);
+}
+
+}  // namespace
+
 void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                         const GenerationParams& params, std::vector<ChoiceRequest> choices) {
   ConstraintCompiler& compiler = parts_.service.constraints();
   if (params.constraint.is_none()) {
     launch_call(std::move(transaction), std::move(format), params, std::move(choices));
   } else if (auto grammar = compiler.find(params.constraint)) {
-    attach_grammar(grammar, &choices);
+    attach(grammar, &transaction, &choices);
     launch_call(std::move(transaction), std::move(format), params, std::move(choices));
   } else {
     // Shared because a queued task must be copyable; there is one user at a time.
@@ -60,7 +70,7 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
       if (const auto* error = std::get_if<ApiError>(outcome.get())) {
         waiting->transaction.send_error(*error);
       } else {
-        attach_grammar(std::get<0>(*outcome), &waiting->choices);
+        attach(std::get<0>(*outcome), &waiting->transaction, &waiting->choices);
         launch_call(std::move(waiting->transaction), std::move(waiting->format), waiting->params,
                     std::move(waiting->choices));
       }

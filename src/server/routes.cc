@@ -10,32 +10,8 @@ namespace {
 
 constexpr std::chrono::seconds kMaxHeartbeatAge{20};
 
-// The path of a field as it may stand in a header: names come from the client, and a header takes
-// no control characters. What is no letter, digit, '_', '-', '.' or bracket becomes '?'.
-std::string header_safe(std::string name) {
-  for (char& c : name) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' || c == '[' ||
-                          c == ']';
-    c = is_plain ? c : '?';
-  }
-  return name;
-}
-
-// The first ten.
-std::string joined_names(const std::vector<std::string>& names) {
-  std::string out;
-  for (std::size_t i = 0; i < names.size() && i < 10; ++i) {
-    out += (i > 0 ? ", " : "") + header_safe(names[i].substr(0, 64));
-  }
-  return out;
-}
-
-void name_ignored(Transaction* transaction, const std::vector<std::string>& names) {
-  if (!names.empty()) {
-    transaction->extra_headers.push_back({"x-plumb-ignored-fields", joined_names(names)});
-  }
-}
+constexpr const char* kIgnoredFields = "x-plumb-ignored-fields";
+constexpr std::string_view kPlainInFields = "_-.[]";
 
 }  // namespace
 
@@ -125,7 +101,7 @@ Server::Prepared Server::prepare_chat(const Json& body,
   return [params = request.generation, ignored = request.ignored_fields,
           ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
              Server& server, Transaction transaction) mutable {
-    name_ignored(&transaction, ignored);
+    transaction.add_names(kIgnoredFields, ignored, kPlainInFields);
     ResponseEnvelope envelope = server.envelope(new_chat_id(), params);
     describe_choices(params, ready, ready.size(), &envelope);
     params.choices_per_prompt = std::ssize(ready);
@@ -159,7 +135,7 @@ Server::Prepared Server::prepare_completion(const Json& body,
   std::vector<std::string> prompt_texts = parts_.service.model().prompt_texts(request);
   return [request, prompt_texts, ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
              Server& server, Transaction transaction) mutable {
-    name_ignored(&transaction, request.ignored_fields);
+    transaction.add_names(kIgnoredFields, request.ignored_fields, kPlainInFields);
     const GenerationParams& params = request.generation;
     ResponseEnvelope envelope = server.envelope(new_completion_id(), params);
     describe_choices(params, ready, static_cast<std::size_t>(request.best_of), &envelope);

@@ -1,9 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/transaction.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace plumb {
+
+void Transaction::add_names(const char* header, const std::vector<std::string>& names,
+                            std::string_view plain) {
+  constexpr std::size_t kMaxNames = 10;
+  constexpr std::size_t kMaxBytes = 64;
+  if (names.empty()) {
+    return;
+  }
+  std::string joined;
+  for (std::size_t i = 0; i < std::min(names.size(), kMaxNames); ++i) {
+    joined += i > 0 ? ", " : "";
+    for (const char c : names[i].substr(0, kMaxBytes)) {
+      const bool is_kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                           (c >= '0' && c <= '9') || plain.find(c) != std::string_view::npos;
+      joined += is_kept ? c : '?';
+    }
+  }
+  extra_headers.push_back({header, std::move(joined)});
+}
 
 Headers Transaction::headers(const char* content_type) const {
   Headers out{{"x-request-id", request_id}, {"content-type", content_type}};

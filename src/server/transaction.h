@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/error.h"
@@ -37,6 +38,10 @@ struct Transaction {
   std::vector<HeaderField> extra_headers{};  ///< added to the answer
   TraceExporter* tracer = nullptr;           ///< takes the trace
   std::unique_ptr<RequestTrace> trace{};     ///< null where none is recorded
+
+  /// Adds a header of names, the first ten of them: they come from the client, and a header takes
+  /// no control characters. Of a name, letters, digits and the characters of `plain` are kept.
+  void add_names(const char* header, const std::vector<std::string>& names, std::string_view plain);
 
   /// Headers that every answer carries.
   Headers headers(const char* content_type) const;

@@ -151,9 +151,11 @@ constexpr std::string_view kHead =
 `response_format: json_schema` and its relatives take schemas of draft 2020-12; `$schema` may also name draft-07 or
 2019-09, whose keywords are taken where they mean the same. What cannot be enforced is refused with the keyword and its
 JSON pointer, and so is a keyword that no draft has, unless its name begins with `x-`: it may be a misspelt one.
-`lenient` drops these and lists them. A text of the grammar is always a valid instance. The reverse need not hold:
+`structured_outputs.lenient` drops these and [names them](endpoints.md#structured-output). A text of the
+grammar is always a valid instance. The reverse need not hold:
 
-- Members come in the order of the schema (`any_order` lifts that for at most 8), before those that it does not name.
+- Members come in the order of the schema (`structured_outputs.any_order` lifts that for at most 8), before those that
+  it does not name.
 - Numbers have no exponent, no redundant zeros and at most 64 characters; with a fraction, at most 15 significant
   digits. Schemas may hold integers of 64 bits.
 - Multiples of a fraction are exact decimals: 0.3 is a multiple of 0.1, though not in binary floating point.
@@ -163,7 +165,8 @@ JSON pointer, and so is a keyword that no draft has, unless its name begins with
 - `uniqueItems` needs items of finitely many values; more than 8 values come in their order in the schema.
 - `minProperties` beyond the named members asks for further names in the order of their first character.
 - References stay inside the document: nothing is fetched.
-- Between two tokens there are at most two characters of white space, none with `compact`.
+- Between two tokens there are at most two characters of white space, none with `--grammar-whitespace compact` or where a
+  request says so.
 
 The tables hold the grammar against the public test suite. *Compiled* counts schemas that are enforced, or refused
 because no value satisfies them; *valid accepted* and *invalid refused* count the instances of these schemas, members in

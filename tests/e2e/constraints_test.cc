@@ -95,6 +95,57 @@ TEST(Constraints, every_name_of_a_constraint_reaches_the_engine) {
   EXPECT_EQ(content_of(object).substr(0, 1), "{");
 }
 
+TEST(Constraints, a_json_object_with_a_schema_is_held_to_it) {
+  ServedScene scene;
+  const Json answer = scene.post(
+      kChat,
+      chat(R"("response_format":{"type":"json_object","schema":)" + std::string(kRecord) + "}"));
+  EXPECT_EQ(text_at(answer, {"choices", 0, "finish_reason"}), "stop");
+  expect_record(content_of(answer));
+}
+
+TEST(Constraints, white_space_is_left_out_where_a_request_says_so) {
+  ServedScene scene;
+  for (const char* wish :
+       {R"("structured_outputs":{"disable_any_whitespace":true})",
+        R"("structured_outputs":{"whitespace_pattern":""})", R"("guided_whitespace_pattern":"")"}) {
+    for (int seed = 0; seed < 4; ++seed) {
+      const std::string text =
+          content_of(scene.post(kChat, chat(R"("temperature":1.5,"seed":)" + std::to_string(seed) +
+                                            "," + wish + R"(,"guided_json":)" + kRecord)));
+      expect_record(text);
+      EXPECT_EQ(text.find_first_of(" \t\n\r"), std::string::npos) << text;
+    }
+  }
+}
+
+TEST(Constraints, what_a_lenient_schema_drops_is_named_in_a_header) {
+  ServedScene scene;
+  const std::string schema =
+      R"({"type":"object","required":["a"],"additionalProperties":false,)"
+      R"("properties":{"a":{"enum":["u"],"format":"color"}},"magic\r\nx: y":1})";
+  const std::string body =
+      chat(R"("guided_json":)" + schema + R"(,"structured_outputs":{"lenient":true})");
+  for (int i = 0; i < 2; ++i) {  // compiled, then known
+    const HttpResponse response = scene.send("POST", kChat, body);
+    ASSERT_EQ(response.status, 200) << response.body;
+    EXPECT_EQ(response.headers.find("x-plumb-ignored-keywords").value_or("(none)"),
+              "magic??x? y at #, format at #/properties/a");
+  }
+  EXPECT_EQ(error_of(scene.post(kChat, chat(R"("guided_json":)" + schema), 400)),
+            "invalid_schema guided_json");
+}
+
+TEST(Constraints, fields_that_leave_no_token_are_named_alone) {
+  ServedScene scene;
+  const Json answer =
+      scene.post(kChat, chat(R"("guided_choice":["apple"],"allowed_token_ids":[5])"), 400);
+  EXPECT_EQ(error_of(answer), "invalid_value allowed_token_ids");
+  EXPECT_EQ(
+      text_at(answer, {"error", "message"}),
+      "'allowed_token_ids' and the constraint of the answer together leave no token to choose");
+}
+
 TEST(Constraints, a_seed_gives_one_answer_alone_and_among_others) {
   ServedScene scene;
   const std::string fields = R"("temperature":1.5,"seed":3,"guided_json":)" + std::string(kRecord);

@@ -156,11 +156,24 @@ class Generate(unittest.TestCase):
         first = self.finish(output)
         self.assertIn("2 of 2 records", first)
         self.assertIn("1 of them errors", first)
-        self.assertIn("the unknown field 'foo' is ignored in 1 lines", first)
+        self.assertIn("the unknown field 'foo' is ignored in 1 line\n", first)
         self.assertIn("1 of them errors", self.finish(output))
         records = {r["id"]: r for r in self.records(output)}
         self.assertIsNone(records["a"]["error"])
         self.assertEqual(records["b"]["error"]["code"], "model_not_found")
+
+    def test_what_lenient_schemas_drop_is_named_and_a_json_object_keeps_its_schema(self):
+        schema = {"type": "object", "properties": {"a": {"enum": ["u"], "format": "color"}},
+                  "required": ["a"], "additionalProperties": False}
+        line = {"prompt": "x", "max_tokens": 60, "structured_outputs": {"lenient": True},
+                "response_format": {"type": "json_object", "schema": schema}}
+        self.input.write_text("".join(json.dumps({"id": i, **line}) + "\n" for i in "ab"))
+        output = self.folder / "out.jsonl"
+        said = self.finish(output, code=0)
+        self.assertIn("the schema keyword 'format at #/properties/a' is ignored in 2 lines\n", said)
+        for record in self.records(output):
+            text = record["response"]["choices"][0]["text"]
+            self.assertEqual(json.loads(text), {"a": "u"})
 
     def test_the_batch_format_answers_in_its_own_form(self):
         body = {"model": "tiny", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4}
