@@ -172,6 +172,7 @@ void read_request_id(FieldReader& fields, GenerationParams* params) {
 struct DefaultOnly {
   const char* name;
   double value;
+  bool is_bool = false;
 };
 
 bool is_value(const Json& field, double value) {
@@ -191,7 +192,10 @@ void read_extension_fields(FieldReader& fields, const ApiLimits& limits, Generat
   read_prompt_logprobs(fields, limits, params);
   read_request_id(fields, params);
   params->sampling.joint_top_k_top_p = fields.boolean("joint_top_k_top_p").value_or(false);
-  if (fields.choice("logprobs_mode", {"raw", "processed"}) == "processed") {
+  const std::string mode =
+      fields.choice("logprobs_mode", {"raw", "processed", "raw_logprobs", "processed_logprobs"})
+          .value_or("raw");
+  if (mode.starts_with("processed")) {
     params->sampling.logprobs_mode = LogprobsMode::kProcessed;
   }
   params->stream_interval = fields.integer("stream_interval", 1, 1 << 20).value_or(1);
@@ -214,17 +218,26 @@ void refuse_unsupported_fields(FieldReader& fields) {
       fields.fail(ApiError::unsupported(fields.path(name), "this server does not offer it"));
     }
   }
-  constexpr DefaultOnly kDefaultOnly[] = {
-      {"typical_p", 1},       {"xtc_probability", 0},   {"dry_multiplier", 0},
-      {"mirostat", 0},        {"n_probs", 0},           {"length_penalty", 1},
-      {"dynatemp_range", 0},  {"use_beam_search", 0},   {"repeat_last_n", -1},
-      {"return_progress", 0}, {"timings_per_token", 0}, {"post_sampling_probs", 0}};
+  constexpr DefaultOnly kDefaultOnly[] = {{"typical_p", 1},
+                                          {"xtc_probability", 0},
+                                          {"dry_multiplier", 0},
+                                          {"mirostat", 0},
+                                          {"n_probs", 0},
+                                          {"length_penalty", 1},
+                                          {"dynatemp_range", 0},
+                                          {"repeat_last_n", -1},
+                                          {"use_beam_search", 0, true},
+                                          {"return_progress", 0, true},
+                                          {"timings_per_token", 0, true},
+                                          {"post_sampling_probs", 0, true}};
   for (const DefaultOnly& only : kDefaultOnly) {
     const Json* field = fields.find(only.name);
     if (field != nullptr && !is_value(*field, only.value)) {
+      const std::string value = only.is_bool
+                                    ? to_text(Json(only.value != 0))
+                                    : std::to_string(static_cast<std::int64_t>(only.value));
       fields.fail(ApiError::unsupported(
-          fields.path(only.name),
-          "this server offers only " + to_text(Json(only.value)) + ", which changes nothing"));
+          fields.path(only.name), "this server offers only " + value + ", which changes nothing"));
     }
   }
   if (const JsonArray* modalities = fields.array("modalities", 8)) {

@@ -134,6 +134,48 @@ TEST(ExtensionFields, what_is_not_offered_is_refused_unless_it_changes_nothing) 
   }
 }
 
+TEST(ExtensionFields, what_is_offered_of_a_field_is_written_as_its_type) {
+  const auto message = [](const std::string& members) {
+    return std::get<ApiError>(read(members)).message;
+  };
+  EXPECT_EQ(message(R"("use_beam_search":true)"),
+            "unsupported parameter: 'use_beam_search': this server offers only false, which "
+            "changes nothing");
+  EXPECT_EQ(message(R"("length_penalty":0.5)"),
+            "unsupported parameter: 'length_penalty': this server offers only 1, which changes "
+            "nothing");
+  EXPECT_EQ(message(R"("repeat_last_n":64)"),
+            "unsupported parameter: 'repeat_last_n': this server offers only -1, which changes "
+            "nothing");
+}
+
+TEST(ExtensionFields, log_probabilities_have_the_names_of_two_servers) {
+  const auto mode = [](const std::string& name) {
+    return params_of(R"("logprobs_mode":")" + name + "\"").sampling.logprobs_mode;
+  };
+  EXPECT_EQ(mode("raw"), LogprobsMode::kRaw);
+  EXPECT_EQ(mode("raw_logprobs"), LogprobsMode::kRaw);
+  EXPECT_EQ(mode("processed"), LogprobsMode::kProcessed);
+  EXPECT_EQ(mode("processed_logprobs"), LogprobsMode::kProcessed);
+  EXPECT_EQ(error_of(R"("logprobs_mode":"raw_logits")"), "invalid_value logprobs_mode");
+}
+
+TEST(ExtensionFields, a_seed_of_minus_one_is_none) {
+  EXPECT_FALSE(params_of(R"("seed":-1)").has_seed);
+  EXPECT_FALSE(params_of(R"("seed":-1.0)").has_seed);
+  const GenerationParams other = params_of(R"("seed":-2)");
+  EXPECT_TRUE(other.has_seed);
+  EXPECT_EQ(other.sampling.seed, ~std::uint64_t{1});
+}
+
+TEST(ExtensionFields, more_tokens_than_any_choice_can_have_are_refused) {
+  EXPECT_EQ(error_of(R"("guided_choice":["fig","apple"],"min_tokens":6)"),
+            "invalid_value min_tokens");
+  EXPECT_EQ(std::get<ApiError>(read(R"("guided_choice":["apple"],"min_tokens":20)")).message,
+            "'min_tokens' is 20, but no text of 'guided_choice' has more than 5 tokens");
+  EXPECT_EQ(error_of(R"("guided_choice":["fig","apple"],"min_tokens":5)"), "accepted");
+}
+
 TEST(ExtensionFields, echo_and_prompt_logprobs_must_agree) {
   const auto error = [](const std::string& members) {
     const auto result = read_completion_request(

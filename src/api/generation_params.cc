@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/generation_params.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::int64_t kMaxInt = std::numeric_limits<std::int64_t>::max();
 constexpr double kMaxTemperature = 2.0;
+constexpr std::int64_t kRandomSeed = -1;  // what clients of other servers send for "none"
 
 void read_sampling(FieldReader& fields, const SamplingDefaults& defaults,
                    SamplingParams* sampling) {
@@ -141,6 +143,24 @@ void read_stream(FieldReader& fields, GenerationParams* params) {
   fields.absorb(inner);
 }
 
+// A token has at least one byte, so no choice gives more tokens than its bytes.
+void check_min_tokens(FieldReader& fields, const GenerationParams& params) {
+  if (params.constraint.kind != ConstraintSpec::Kind::kChoice) {
+    return;
+  }
+  std::int64_t longest = 0;
+  for (const std::string& choice : params.constraint.choices) {
+    longest = std::max(longest, std::ssize(choice));
+  }
+  if (params.sampling.min_tokens > longest) {
+    fields.fail(ApiError::invalid("invalid_value", fields.path("min_tokens"),
+                                  "'" + fields.path("min_tokens") + "' is " +
+                                      std::to_string(params.sampling.min_tokens) +
+                                      ", but no text of '" + params.constraint.param +
+                                      "' has more than " + std::to_string(longest) + " tokens"));
+  }
+}
+
 // Stored nowhere, but held to the limits of the API.
 void check_metadata(FieldReader& fields) {
   constexpr std::size_t kMaxPairs = 16;
@@ -207,8 +227,9 @@ GenerationParams read_generation_params(FieldReader& fields, const SamplingDefau
   read_stops(fields, limits, &params);
   read_stream(fields, &params);
   params.n = fields.integer("n", 1, limits.max_n).value_or(1);
-  if (const std::optional<std::int64_t> seed =
-          fields.integer("seed", std::numeric_limits<std::int64_t>::min(), kMaxInt)) {
+  const std::optional<std::int64_t> seed =
+      fields.integer("seed", std::numeric_limits<std::int64_t>::min(), kMaxInt);
+  if (seed && *seed != kRandomSeed) {
     params.has_seed = true;
     params.sampling.seed = static_cast<std::uint64_t>(*seed);
   }
@@ -239,6 +260,7 @@ GenerationParams read_generation_params(FieldReader& fields, const SamplingDefau
   params.queue_timeout = read_timeout(fields, "queue_timeout_ms");
   read_extension_fields(fields, limits, &params);
   params.constraint = read_constraint(fields);
+  check_min_tokens(fields, params);
   refuse_unsupported_fields(fields);
   accept_harmless(fields);
   return params;

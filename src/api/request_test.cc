@@ -31,7 +31,7 @@ std::string body_error(const std::string& text) {
 TEST(ChatRequest, fields_are_read_with_the_models_defaults) {
   const auto result = read_chat(
       R"(,"model":"m","temperature":0.5,"n":2,"stop":["a","","b"],"max_tokens":5,"max_completion_tokens":7.0)"
-      R"(,"seed":-1,"stream":true,"stream_options":{"include_usage":true},"logit_bias":{"3":-100},"foo":1,"top_k":null)");
+      R"(,"seed":-2,"stream":true,"stream_options":{"include_usage":true},"logit_bias":{"3":-100},"foo":1,"top_k":null)");
   ASSERT_TRUE(std::holds_alternative<ChatRequest>(result));
   const ChatRequest& request = std::get<ChatRequest>(result);
   const GenerationParams& g = request.generation;
