@@ -113,6 +113,18 @@ void fill_caches(const AttentionShape& s, const BlockPlan& plan, CacheImage& key
   }
 }
 
+// Nothing may read a block that is behind the windows of all rows of its sequence: another one may
+// have it by now.
+void forget_unseen_blocks(const AttentionShape& s, BlockPlan* plan) {
+  for (std::size_t b = 0; b < s.sequences.size() && s.window > 0; ++b) {
+    const CaseSequence& sequence = s.sequences[b];
+    const std::int64_t first =
+        std::max<std::int64_t>(0, sequence.context_len - sequence.num_rows - s.window + 1);
+    const auto row = plan->table.begin() + static_cast<std::ptrdiff_t>(b) * plan->max_blocks;
+    std::fill(row, row + first / s.block_size, std::numeric_limits<std::int32_t>::max());
+  }
+}
+
 std::vector<float> queries(const AttentionShape& s) {
   std::vector<float> q;
   for (const CaseSequence& sequence : s.sequences) {
@@ -143,10 +155,11 @@ PagedAttention make_attention(const AttentionShape& s, CaseDevice& device) {
     longest = std::max(longest, sequence.context_len);
   }
   const std::int64_t num_tokens = begins.back();
-  const BlockPlan plan = plan_blocks(s);
+  BlockPlan plan = plan_blocks(s);
   CacheImage keys(s, plan.num_blocks);
   CacheImage values(s, plan.num_blocks);
   fill_caches(s, plan, keys, values);
+  forget_unseen_blocks(s, &plan);
   const Shape rows{num_tokens, s.num_q_heads, s.head_dim};
 
   PagedAttention args;

@@ -39,7 +39,7 @@ struct AttentionShape {
 };
 
 /// Makes the batch on a device. Slots that belong to no token hold NaN, table entries behind a
-/// context the largest integer.
+/// context, and those of blocks that no row of the sequence sees, the largest integer.
 PagedAttention make_attention(const AttentionShape& shape, CaseDevice& device);
 
 /// What float arithmetic may err by on this batch.

@@ -17,9 +17,9 @@ namespace plumb {
 ///
 /// Shapes    q, y f32 [T,Hq,D], any row stride; k_cache, v_cache f16 or f32
 ///           [num_blocks,Hkv,block_size,D]; block_table i32 [B,max_blocks], any row stride, entries
-///           behind a context are not read; context_lens i32 [B]; cu_seqlens_q i32 [B+1]; sinks f32
-///           [Hq] or null. Hq multiple of Hkv. Sequences of zero query rows are legal. y may not
-///           alias q.
+///           behind a context, and of blocks that the window hides from all rows, are not read;
+///           context_lens i32 [B]; cu_seqlens_q i32 [B+1]; sinks f32 [Hq] or null. Hq multiple of
+///           Hkv. Sequences of zero query rows are legal. y may not alias q.
 /// Numerics  online softmax in f32 over blocks of keys that begin at absolute positions (multiples
 ///           of 32 from 0), merged in order, so that a row's result does not depend on the batch,
 ///           the chunk or the thread count. Slots that no query sees may hold anything, NaN too.

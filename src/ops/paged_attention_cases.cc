@@ -95,6 +95,14 @@ void add_rules(std::vector<AttentionShape>* shapes) {
     s.sequences = {{1, 1, 1100}, {2, 70, 70}, {3, 40, 700}};
     shapes->push_back(s);
   }
+  for (const std::int64_t block_size : {1, 4, 16, 128}) {
+    AttentionShape s;
+    s.name = "window_50_block_" + std::to_string(block_size);
+    s.block_size = block_size;
+    s.window = 50;
+    s.sequences = {{1, 1, 1100}, {2, 3, 600}, {3, 40, 700}};
+    shapes->push_back(s);
+  }
   for (const float softcap : {15.0F, 50.0F}) {
     AttentionShape s;
     s.name = "softcap_" + std::to_string(static_cast<int>(softcap));

@@ -44,14 +44,18 @@ double score(const PagedAttention& args, const float* q, const CacheView& keys, 
   return args.softcap > 0.0F ? args.softcap * std::tanh(scaled / args.softcap) : scaled;
 }
 
+/// The first key that a query at `position` sees.
+std::int64_t first_key(const PagedAttention& args, std::int64_t position) {
+  return args.window > 0 ? std::max<std::int64_t>(0, position - args.window + 1) : 0;
+}
+
 /// One head of one query row: q [D] at `position` -> y [D].
 void attend(const PagedAttention& args, std::int64_t head, std::int64_t position,
             const std::int32_t* blocks, const float* q, float* y) {
   const std::int64_t kv_head = head / (args.q.dim(1) / args.k_cache.dim(1));
   const CacheView keys(args.k_cache, blocks, kv_head);
   const CacheView values(args.v_cache, blocks, kv_head);
-  const std::int64_t first =
-      args.window > 0 ? std::max<std::int64_t>(0, position - args.window + 1) : 0;
+  const std::int64_t first = first_key(args, position);
 
   const auto* sinks = args.sinks.as<float>();  // [Hq] or null
   std::vector<double> weights;                 // one for each visible key
@@ -75,13 +79,15 @@ void attend(const PagedAttention& args, std::int64_t head, std::int64_t position
   std::transform(mix.begin(), mix.end(), y, [](double m) { return static_cast<float>(m); });
 }
 
-void check_blocks(const PagedAttention& args, const std::int32_t* blocks, std::int64_t context) {
+// The blocks of keys [first, context).
+void check_blocks(const PagedAttention& args, const std::int32_t* blocks, std::int64_t first,
+                  std::int64_t context) {
   const std::int64_t block_size = args.k_cache.dim(2);
   const std::int64_t num_used = (context + block_size - 1) / block_size;
   PLUMB_CHECK(num_used <= args.block_table.dim(1),
               "context of " + std::to_string(context) + " tokens in a table of " +
                   std::to_string(args.block_table.dim(1)) + " blocks");
-  for (std::int64_t i = 0; i < num_used; ++i) {
+  for (std::int64_t i = first / block_size; i < num_used; ++i) {
     PLUMB_CHECK(
         blocks[i] >= 0 && blocks[i] < args.k_cache.dim(0),
         "block " + std::to_string(blocks[i]) + " of " + std::to_string(args.k_cache.dim(0)));
@@ -104,7 +110,7 @@ void paged_attention(const PagedAttention& args, Stream&) {
     PLUMB_CHECK(num_rows > 0 && num_rows <= context_lens[b], std::to_string(num_rows) +
                                                                  " query rows of a context of " +
                                                                  std::to_string(context_lens[b]));
-    check_blocks(args, blocks, context_lens[b]);
+    check_blocks(args, blocks, first_key(args, context_lens[b] - num_rows), context_lens[b]);
     for (std::int64_t r = 0; r < num_rows; ++r) {
       const std::int64_t position = context_lens[b] - num_rows + r;
       for (std::int64_t h = 0; h < num_heads; ++h) {
