@@ -33,9 +33,10 @@ struct Forward::HostBatch {
     ModelBatch batch;
     batch.token_ids = vector(token_ids, is_dry);
     batch.positions = vector(positions, is_dry);
-    batch.slot_mapping = vector(slots, is_dry);
-    batch.block_table = Tensor::dense(is_dry ? nullptr : block_table.data(), DType::kI32,
-                                      {1, static_cast<std::int64_t>(block_table.size())});
+    batch.full = {vector(slots, is_dry),
+                  Tensor::dense(is_dry ? nullptr : block_table.data(), DType::kI32,
+                                {1, static_cast<std::int64_t>(block_table.size())})};
+    batch.windowed = batch.full;
     batch.context_lens = vector(context_lens, is_dry);
     batch.cu_seqlens_q = vector(cu_seqlens, is_dry);
     batch.logits_rows = vector(rows, is_dry);

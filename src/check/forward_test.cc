@@ -144,8 +144,9 @@ class Step {
                            {static_cast<std::int64_t>(v.size())});
     };
     ModelBatch batch;
-    batch.token_ids = batch.positions = batch.slot_mapping = view(indices_);
-    batch.block_table = view(blocks_).reshaped({1, num_blocks_});
+    batch.token_ids = batch.positions = view(indices_);
+    batch.full = {view(indices_), view(blocks_).reshaped({1, num_blocks_})};
+    batch.windowed = batch.full;
     batch.context_lens = view(context_lens_);
     batch.cu_seqlens_q = view(cu_seqlens_);
     batch.logits_rows = view(rows_);

@@ -45,8 +45,8 @@ DryRun dry_run(const Model& model, const OpTable& meta_ops, const StepSizes& siz
     ModelBatch batch;
     batch.token_ids = ints({num_tokens});
     batch.positions = ints({num_tokens});
-    batch.slot_mapping = ints({num_tokens});
-    batch.block_table = ints({sizes.num_seqs, sizes.num_blocks});
+    batch.full = {ints({num_tokens}), ints({sizes.num_seqs, sizes.num_blocks})};
+    batch.windowed = batch.full;
     batch.context_lens = ints({sizes.num_seqs});
     batch.cu_seqlens_q = ints({sizes.num_seqs + 1});
     batch.logits_rows = ints({std::min(sizes.num_logits, num_tokens)});

@@ -18,6 +18,7 @@ struct StepSizes {
   std::int64_t num_seqs = 0;    ///< B
   std::int64_t num_logits = 0;  ///< R
   std::int64_t num_blocks = 0;  ///< of one sequence
+  bool has_window = false;      ///< some layers see a window: they have block tables of their own
 };
 
 /// The model's inputs of one step, built in arrays that live as long as the engine.
@@ -30,9 +31,10 @@ class StepBatch {
 
   void clear();
 
-  /// Appends a sequence: its next tokens, the position of the first of them, its block table.
+  /// Appends a sequence: its next tokens, the position of the first of them, its block tables.
+  /// Requires window_blocks as long as blocks where layers see a window.
   void add_seq(std::span<const TokenId> tokens, std::int64_t position,
-               std::span<const BlockId> blocks);
+               std::span<const BlockId> blocks, std::span<const BlockId> window_blocks = {});
 
   /// Wants the logits of one of the rows of the sequence added last, counted from its first.
   void want_logits(std::int64_t row_of_seq);
@@ -51,26 +53,35 @@ class StepBatch {
   struct Arrays {
     std::int64_t token_ids = 0;
     std::int64_t positions = 0;
-    std::int64_t slots = 0;
     std::int64_t cu_seqlens = 0;
     std::int64_t context_lens = 0;
     std::int64_t logits_rows = 0;
-    std::int64_t block_table = 0;
     std::int64_t end = 0;
+  };
+
+  // The places in the layers of one kind.
+  struct Places {
+    std::int64_t slots = 0;
+    std::int64_t block_table = 0;
+    std::vector<std::span<const BlockId>> tables;
   };
 
   std::int32_t* at(std::int64_t offset) { return host_.data() + offset; }
 
   Tensor view(std::int64_t offset, const Shape& shape, Stream& stream);
-  void lay_out_block_table();
+  void add_places(std::int64_t position, std::int64_t count, std::span<const BlockId> blocks,
+                  Places* places);
+  void lay_out_block_table(const Places& places);
+  KvPlaces upload(const Places& places, Stream& stream);
 
   StepSizes sizes_;
   std::int64_t block_size_;
   Backend* device_;
   Arrays arrays_;
+  Places full_;
+  Places windowed_;  ///< unused unless the sizes have a window
   std::vector<std::int32_t> host_;
   Buffer device_memory_;
-  std::vector<std::span<const BlockId>> tables_;
   std::int64_t num_tokens_ = 0;
   std::int64_t num_seqs_ = 0;
   std::int64_t num_logits_ = 0;

@@ -30,7 +30,7 @@ TEST(StepBatch, slot_is_block_times_block_size_plus_offset) {
   const std::vector<BlockId> table = blocks({7, 2});
   batch.add_seq(std::vector<TokenId>{5}, 20, table);
   HostStream stream;
-  EXPECT_EQ(ints(batch.upload(stream).slot_mapping), Ints{36});
+  EXPECT_EQ(ints(batch.upload(stream).full.slot_mapping), Ints{36});
 }
 
 TEST(StepBatch, sequences_follow_each_other_without_gaps) {
@@ -50,15 +50,31 @@ TEST(StepBatch, sequences_follow_each_other_without_gaps) {
       const ModelBatch inputs = batch.upload(stream);
       EXPECT_EQ(ints(inputs.token_ids), (Ints{11, 21, 22, 23}));
       EXPECT_EQ(ints(inputs.positions), (Ints{4, 6, 7, 8}));
-      EXPECT_EQ(ints(inputs.slot_mapping), (Ints{12, 22, 23, 24}));
+      EXPECT_EQ(ints(inputs.full.slot_mapping), (Ints{12, 22, 23, 24}));
       EXPECT_EQ(ints(inputs.cu_seqlens_q), (Ints{0, 1, 4}));
       EXPECT_EQ(ints(inputs.context_lens), (Ints{5, 9}));
       EXPECT_EQ(ints(inputs.logits_rows), (Ints{0, 2, 3}));
-      EXPECT_EQ(inputs.block_table.shape, (Shape{2, 3}));
-      EXPECT_EQ(ints(inputs.block_table), (Ints{9, 3, 0, 4, 5, 6}));
+      EXPECT_EQ(inputs.full.block_table.shape, (Shape{2, 3}));
+      EXPECT_EQ(ints(inputs.full.block_table), (Ints{9, 3, 0, 4, 5, 6}));
+      EXPECT_EQ(inputs.windowed.block_table.address, inputs.full.block_table.address);
       EXPECT_EQ(inputs.max_context_len, 9);
     }
   }
+}
+
+TEST(StepBatch, layers_with_a_window_have_tables_and_slots_of_their_own) {
+  StepSizes sizes = kSizes;
+  sizes.has_window = true;
+  StepBatch batch = StepBatch::create(sizes, 4, nullptr).value();
+  const std::vector<BlockId> full = blocks({9, 3, 8});
+  const std::vector<BlockId> window = blocks({0, 2, 1});  // the first was given back
+  batch.add_seq(std::vector<TokenId>{11, 12}, 7, full, window);
+  HostStream stream;
+  const ModelBatch inputs = batch.upload(stream);
+  EXPECT_EQ(ints(inputs.places(0).slot_mapping), (Ints{15, 32}));
+  EXPECT_EQ(ints(inputs.places(0).block_table), (Ints{9, 3, 8}));
+  EXPECT_EQ(ints(inputs.places(6).slot_mapping), (Ints{11, 4}));
+  EXPECT_EQ(ints(inputs.places(6).block_table), (Ints{0, 2, 1}));
 }
 
 TEST(StepBatch, an_empty_step_has_empty_inputs) {
@@ -75,7 +91,8 @@ TEST(KvCache, layers_of_several_groups_get_memory_that_does_not_overlap) {
   layout.groups.push_back({.layers = {0, 2}, .num_kv_heads = 2, .head_dim = 8});
   layout.groups.push_back(
       {.layers = {1}, .num_kv_heads = 1, .head_dim = 16, .dtype = DType::kF32, .window = 8});
-  const auto cache = KvCache::create(layout, {.num_blocks = 10}, host_allocator()).value();
+  const auto cache =
+      KvCache::create(layout, {.num_blocks = 10}, host_allocator()).value();
   ASSERT_EQ(cache->layers().size(), 3U);
   EXPECT_EQ(cache->layers()[2].k.shape, (Shape{10, 2, 4, 8}));
   EXPECT_EQ(cache->layers()[1].v.shape, (Shape{10, 1, 4, 16}));

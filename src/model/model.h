@@ -12,20 +12,28 @@
 
 namespace plumb {
 
+/// Where a step's keys and values are in the layers of one kind.
+/// Shapes    slot_mapping i32 [T]; block_table i32 [B,max_blocks].
+struct KvPlaces {
+  Tensor slot_mapping;
+  Tensor block_table;
+};
+
 /// The queries of one step, laid out ragged: all rows of sequence 0, then of sequence 1, …
-/// Shapes    token_ids, positions, slot_mapping i32 [T]; block_table i32 [B,max_blocks];
-/// context_lens i32 [B];
-///           cu_seqlens_q i32 [B+1]; logits_rows i32 [R]: rows whose logits are wanted. T, B, R may
-///           be 0.
+/// Shapes    token_ids, positions i32 [T]; context_lens i32 [B]; cu_seqlens_q i32 [B+1];
+///           logits_rows i32 [R]: rows whose logits are wanted. T, B, R may be 0.
 struct ModelBatch {
   Tensor token_ids;
   Tensor positions;
-  Tensor slot_mapping;
-  Tensor block_table;
+  KvPlaces full;      ///< of the layers that see everything
+  KvPlaces windowed;  ///< of those with a window; what is behind it may name any block
   Tensor context_lens;
   Tensor cu_seqlens_q;
   Tensor logits_rows;
   std::int64_t max_context_len = 0;  ///< the largest of context_lens, known on the host
+
+  /// Of a layer with that window (0 = it sees everything).
+  const KvPlaces& places(std::int64_t window) const { return window > 0 ? windowed : full; }
 };
 
 /// Facts about a model that the engine and the front end ask for.

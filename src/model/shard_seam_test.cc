@@ -41,8 +41,8 @@ struct OneSequence {
   ModelBatch view() {
     ModelBatch batch;
     batch.positions = Tensor::dense(positions.data(), DType::kI32, {kNumTokens});
-    batch.slot_mapping = Tensor::dense(slots.data(), DType::kI32, {kNumTokens});
-    batch.block_table = Tensor::dense(block_table.data(), DType::kI32, {1, kNumBlocks});
+    batch.full = {Tensor::dense(slots.data(), DType::kI32, {kNumTokens}),
+                  Tensor::dense(block_table.data(), DType::kI32, {1, kNumBlocks})};
     batch.context_lens = Tensor::dense(context_lens.data(), DType::kI32, {1});
     batch.cu_seqlens_q = Tensor::dense(cu_seqlens.data(), DType::kI32, {2});
     batch.max_context_len = kNumTokens;

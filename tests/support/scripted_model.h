@@ -71,6 +71,8 @@ class ScriptedBackend final : public Backend {
 /// it says.
 ///
 /// Two layers keep each token: layer 0 its id and position, layer 1 a hash of the whole prefix.
+/// With a window, layer 1 sees only so many tokens; where all are windowed, layer 0 too, and what
+/// it says is a function of seen().
 class ScriptedModel : public Model {
  public:
   /// Fills logits [V] for the token that follows `context`.
@@ -80,6 +82,8 @@ class ScriptedModel : public Model {
     std::int64_t vocab_size = 50;
     std::int64_t max_context_len = 256;
     std::int64_t block_size = 4;
+    std::int64_t window = 0;  ///< at least 2; 0 = none
+    bool is_all_windowed = false;
     Script script;  ///< empty = hash_logits()
   };
 
@@ -98,11 +102,19 @@ class ScriptedModel : public Model {
     KvLayout layout;
     layout.block_size = options_.block_size;
     KvGroup group;
-    group.layers = {0, 1};
     group.num_kv_heads = 1;
     group.head_dim = 2;
     group.dtype = DType::kF32;
+    group.window = window_of(0);
+    group.layers = {0};
     layout.groups.push_back(group);
+    if (window_of(1) == group.window) {
+      layout.groups[0].layers = {0, 1};
+    } else {
+      group.window = window_of(1);
+      group.layers = {1};
+      layout.groups.push_back(group);
+    }
     return layout;
   }
 
@@ -139,7 +151,23 @@ class ScriptedModel : public Model {
     }
   }
 
+  /// What layers with a window know of a context: the hash of all of it, and its last tokens.
+  static std::vector<TokenId> seen(std::span<const TokenId> context, std::int64_t window) {
+    float hash = 0;
+    for (const TokenId token : context) {
+      hash = chained(hash, token);
+    }
+    std::vector<TokenId> out{static_cast<TokenId>(hash)};
+    const std::size_t count = std::min(context.size(), static_cast<std::size_t>(window));
+    out.insert(out.end(), context.end() - static_cast<std::ptrdiff_t>(count), context.end());
+    return out;
+  }
+
  private:
+  std::int64_t window_of(int layer) const {
+    return layer == 1 || options_.is_all_windowed ? options_.window : 0;
+  }
+
   static std::uint64_t mix(std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
@@ -150,9 +178,10 @@ class ScriptedModel : public Model {
     return cache.row<float>(slot / block_size) + slot % block_size * cache.dim(3);
   }
 
-  std::int64_t slot_of(const ModelBatch& batch, std::int64_t b, std::int64_t position) const {
-    const std::int64_t block =
-        batch.block_table.row<std::int32_t>(b)[position / options_.block_size];
+  std::int64_t slot_of(const ModelBatch& batch, int layer, std::int64_t b,
+                       std::int64_t position) const {
+    const Tensor& table = batch.places(window_of(layer)).block_table;
+    const std::int64_t block = table.row<std::int32_t>(b)[position / options_.block_size];
     return block * options_.block_size + position % options_.block_size;
   }
 
@@ -168,33 +197,43 @@ class ScriptedModel : public Model {
     for (std::int64_t t = begin; t < end; ++t) {
       const TokenId token = batch.token_ids.as<std::int32_t>()[t];
       const std::int32_t position = batch.positions.as<std::int32_t>()[t];
-      const std::int32_t slot = batch.slot_mapping.as<std::int32_t>()[t];
       float before = 0;
       if (position > 0) {
-        before = entry(caches[1].v, slot_of(batch, b, position - 1), options_.block_size)[0];
+        before = entry(caches[1].v, slot_of(batch, 1, b, position - 1), options_.block_size)[0];
       }
-      float* k = entry(caches[0].k, slot, options_.block_size);
+      float* k = entry(caches[0].k, slot_of_row(batch, 0, t), options_.block_size);
       k[0] = static_cast<float>(token);
       k[1] = static_cast<float>(position);
-      entry(caches[1].v, slot, options_.block_size)[0] = chained(before, token);
+      entry(caches[1].v, slot_of_row(batch, 1, t), options_.block_size)[0] = chained(before, token);
     }
+  }
+
+  std::int32_t slot_of_row(const ModelBatch& batch, int layer, std::int64_t t) const {
+    return batch.places(window_of(layer)).slot_mapping.as<std::int32_t>()[t];
   }
 
   // Reads the context back; what is not where it should be becomes another token.
   void answer(const ModelBatch& batch, std::span<const KvLayerCache> caches, std::int64_t b,
               std::int64_t context_len, std::span<float> logits) const {
+    const auto first_seen = [&](int layer) {
+      const std::int64_t window = window_of(layer);
+      return window > 0 ? std::max<std::int64_t>(context_len - window, 0) : 0;
+    };
     std::vector<TokenId> context;
     float hash = 0;
-    for (std::int64_t p = 0; p < context_len; ++p) {
-      const std::int64_t slot = slot_of(batch, b, p);
-      const float* k = entry(caches[0].k, slot, options_.block_size);
+    for (std::int64_t p = first_seen(0); p < context_len; ++p) {
+      const float* k = entry(caches[0].k, slot_of(batch, 0, b, p), options_.block_size);
       auto token = static_cast<TokenId>(k[0]);
       hash = chained(hash, token);
-      if (k[1] != static_cast<float>(p) ||
-          entry(caches[1].v, slot, options_.block_size)[0] != hash) {
-        token = -2 - token;
+      if (p >= first_seen(1)) {
+        const float kept = entry(caches[1].v, slot_of(batch, 1, b, p), options_.block_size)[0];
+        hash = p > 0 && p == first_seen(0) ? kept : hash;  // all that it can know of what is before
+        token = kept == hash ? token : -2 - token;
       }
-      context.push_back(token);
+      context.push_back(k[1] == static_cast<float>(p) ? token : -2 - token);
+    }
+    if (options_.is_all_windowed) {
+      context.insert(context.begin(), static_cast<TokenId>(hash));
     }
     if (options_.script) {
       options_.script(context, logits);

@@ -25,12 +25,13 @@ Tensor AttentionBlock::attend(OpContext& op, const Tensor& x, const ModelBatch& 
   }
   op.rope(q, batch.positions, rotation->inv_freq.tensor, rotation->style, rotation->magnitude);
   op.rope(k, batch.positions, rotation->inv_freq.tensor, rotation->style, rotation->magnitude);
-  op.kv_append({k, v, batch.slot_mapping, cache.k, cache.v});
+  const KvPlaces& places = batch.places(window);
+  op.kv_append({k, v, places.slot_mapping, cache.k, cache.v});
   PagedAttention args;
   args.q = q;
   args.k_cache = cache.k;
   args.v_cache = cache.v;
-  args.block_table = batch.block_table;
+  args.block_table = places.block_table;
   args.context_lens = batch.context_lens;
   args.cu_seqlens_q = batch.cu_seqlens_q;
   args.scale = scale;
