@@ -103,7 +103,9 @@ void EngineCore::snapshot_running(bool needs_reclaimable) {
   for (const Sequence* seq : queues_.running()) {
     SeqSnapshot s = snapshot_of(*seq);
     if (needs_reclaimable) {
-      s.num_reclaimable_blocks = cache_->num_reclaimable(seq->blocks);
+      const BlockCount reclaimable = cache_->num_reclaimable(seq->blocks);
+      s.num_reclaimable_blocks = reclaimable.full;
+      s.num_reclaimable_window_blocks = reclaimable.window;
       s.num_recompute_tokens =
           cache_->has_prefix_cache() ? seq->num_computed % cache_->block_size() : seq->num_computed;
     }
@@ -130,8 +132,7 @@ bool EngineCore::may_start() const {
 }
 
 PlannerState EngineCore::snapshot(Clock::TimePoint now) {
-  const BlockPool& pool = cache_->pool();
-  const std::int64_t num_available = pool.num_free() + cache_->tree().num_evictable_blocks();
+  const std::int64_t num_available = cache_->num_takeable();
   const auto num_running = std::ssize(queues_.running());
   if (num_available >= hold_blocks_) {
     hold_blocks_ = 0;
@@ -151,9 +152,12 @@ PlannerState EngineCore::snapshot(Clock::TimePoint now) {
                                  totals_.prefill_tokens + totals_.completion_tokens, is_held_);
   }
   state.deadlines = passed_;
-  state.num_blocks = pool.num_blocks();
-  state.num_free_blocks = pool.num_free();
-  state.num_evictable_blocks = cache_->tree().num_evictable_blocks();
+  state.num_blocks = cache_->pool().num_blocks();
+  state.num_free_blocks = cache_->num_free().full;
+  state.num_evictable_blocks = cache_->num_evictable().full;
+  state.num_window_blocks = cache_->window_pool().num_blocks();
+  state.num_free_window_blocks = cache_->num_free().window;
+  state.num_evictable_window_blocks = cache_->num_evictable().window;
   state.hold_blocks = hold_blocks_;
   state.num_stalled_steps = num_stalled_steps_;
   return state;
@@ -204,7 +208,9 @@ Status EngineCore::apply(const Plan& plan, Clock::TimePoint now) {
   for (const SeqId id : plan.admits) {
     start(*queues_.find(id), now);
   }
-  step_.num_evicted_blocks = cache_->make_free(plan.num_new_blocks);
+  const BlockCount freed = cache_->make_free(planner_.limits().demand(plan.num_new_blocks));
+  step_.num_evicted_blocks = freed.full;
+  totals_.num_evicted_window_blocks += freed.window;
   if (tiers_) {
     PLUMB_RETURN_IF_ERROR(tiers_->on_evicted(step_.num_evicted_blocks));
   }
@@ -252,6 +258,7 @@ void EngineCore::start(Sequence& seq, Clock::TimePoint now) {
       num_blocks_for(seq.prompt_len + seq.max_output, cache_->block_size()));
   seq.blocks.table.reserve(most_blocks);
   seq.blocks.owned.reserve(most_blocks);
+  seq.blocks.window.table.reserve(cache_->window() > 0 ? most_blocks : 0);
   if (tiers_) {
     tiers_->on_start(seq);
   }
@@ -266,6 +273,7 @@ void EngineCore::start(Sequence& seq, Clock::TimePoint now) {
     totals_.cached_tokens += seq.num_computed;
     ++totals_.num_prefix_queries;
     totals_.num_prefix_hits += seq.num_computed > 0 ? 1 : 0;
+    totals_.num_cut_prefixes += seq.peek.is_cut ? 1 : 0;
     if (seq.request.sampling.prompt_logprobs) {
       seq.prompt_logprobs.push_back({seq.tokens.front(), 0.0F, {}});
     }
@@ -290,7 +298,8 @@ void EngineCore::copy_tail(Sequence& seq) {
     return;
   }
   cache_->grow(begin + 1, &seq.blocks);
-  cache_->copy_block(tail.block, seq.blocks.table.back(), *parts_.backend, *stream_);
+  cache_->copy_block({tail.block, tail.window_block}, cache_->last_block(seq.blocks),
+                     *parts_.backend, *stream_);
   seq.num_computed += tail.num_tokens;
   seq.num_step_tokens -= tail.num_tokens;
   ++totals_.num_tail_copies;
@@ -309,7 +318,8 @@ PrefixTail EngineCore::find_tail(const Sequence& seq, std::span<const TokenId> n
   for (const Sequence* other : queues_.running()) {
     const std::vector<BlockId>& theirs = other->blocks.table;
     const std::int64_t count = std::min(other->num_computed - seq.num_computed, std::ssize(next));
-    if (count <= best.num_tokens || theirs.size() <= own.size()) {
+    const WindowBlocks& parts = other->blocks.window;
+    if (count <= best.num_tokens || theirs.size() <= own.size() || parts.begin > std::ssize(own)) {
       continue;
     }
     // One block of the tree stands for one prefix in one namespace.
@@ -320,7 +330,8 @@ PrefixTail EngineCore::find_tail(const Sequence& seq, std::span<const TokenId> n
       const auto end = std::mismatch(next.begin(), next.begin() + count,
                                      other->tokens.begin() + seq.num_computed);
       if (end.first - next.begin() > best.num_tokens) {
-        best = {theirs[own.size()], end.first - next.begin()};
+        best = {theirs[own.size()], parts.table.empty() ? BlockId{} : parts.table[own.size()],
+                end.first - next.begin()};
       }
     }
   }
@@ -350,7 +361,7 @@ void EngineCore::build_batch(const Plan& plan) {
     const auto tokens = std::span<const TokenId>(seq.tokens)
                             .subspan(static_cast<std::size_t>(seq.num_computed),
                                      static_cast<std::size_t>(seq.num_step_tokens));
-    batch_.add_seq(tokens, seq.num_computed, seq.blocks.table);
+    batch_.add_seq(tokens, seq.num_computed, seq.blocks.table, seq.blocks.window.table);
     want_logits(seq);
     account(seq, seq.num_step_tokens);
     if (seq.num_output() > 0 && seq.num_step_tokens == 1) {
@@ -432,6 +443,7 @@ void EngineCore::finish_picks(const Plan& plan, Clock::TimePoint begin, Clock::T
     if (is_prefill) {
       store(seq, false);
     }
+    totals_.num_passed_window_blocks += cache_->pass_window(seq.num_computed, &seq.blocks);
     if (!seq.emitted.empty()) {
       deliver(seq);
     }
@@ -495,72 +507,6 @@ void EngineCore::deliver(Sequence& seq) {
 void EngineCore::forget_unstarted(const Sequence& seq) {
   --num_unstarted_;
   charge_queue(&queue_, -1, -seq.prompt_len);
-}
-
-void EngineCore::observe(const Plan& plan) {
-  ++totals_.num_steps;
-  totals_.num_step_seqs += std::ssize(plan.picks);
-  totals_.num_mixed_steps += step_.num_decode_rows > 0 && step_.num_prefill_seqs > 0 ? 1 : 0;
-  totals_.num_preemptions += step_.num_preempted;
-  totals_.num_evicted_blocks += step_.num_evicted_blocks;
-  totals_.prefill_tokens += step_.num_prefill_tokens;
-  totals_.plan_time += step_.plan_time;
-  totals_.model_time += step_.model_time;
-  totals_.sample_time += step_.sample_time;
-  totals_.mask_times = sampler_.mask_times();
-  totals_.planner_time += step_.planner_time;
-  totals_.recompute_tokens += step_.num_recompute_tokens;
-  totals_.num_displaced += step_.num_displaced;
-  totals_.num_passing += step_.num_passing;
-  totals_.prefill_allowance = plan.prefill_allowance;
-  StepOutcome outcome;
-  outcome.num_running = std::ssize(queues_.running());
-  outcome.num_preempted = std::ssize(plan.preempts) - plan.num_displaced;
-  outcome.shape = {step_.num_decode_rows, step_.num_cached_tokens, step_.num_prefill_tokens};
-  outcome.time = step_.plan_time + step_.model_time + step_.sample_time;
-  for (const Sequence* seq : queues_.running()) {
-    outcome.sum_output += seq->num_output();
-    outcome.sum_max_output += seq->max_output;
-  }
-  planner_.observe(outcome);
-  observe_queue(outcome.time);
-  const bool stalls = step_.num_decode_rows == 0 && !plan.picks.empty();
-  num_stalled_steps_ = stalls ? num_stalled_steps_ + 1 : 0;
-  if (parts_.observer != nullptr) {
-    parts_.observer->on_step(step_);
-  }
-}
-
-EngineStats EngineCore::stats() const {
-  EngineStats stats = totals_;
-  stats.num_running = std::ssize(queues_.running());
-  stats.num_waiting = queues_.num_waiting();
-  stats.block_size = cache_->block_size();
-  stats.num_blocks = cache_->pool().num_blocks();
-  stats.num_free_blocks = cache_->pool().num_free();
-  stats.num_cached_blocks = cache_->tree().num_blocks();
-  stats.num_evictable_blocks = cache_->tree().num_evictable_blocks();
-  if (tiers_) {
-    stats.tiers = tiers_->stats();
-  }
-  return stats;
-}
-
-Status EngineCore::check_invariants() const {
-  std::vector<const SeqBlocks*> blocks;
-  Status lengths;
-  queues_.for_each([&](const Sequence& seq) {
-    blocks.push_back(&seq.blocks);
-    const std::int64_t capacity = std::ssize(seq.blocks.table) * cache_->block_size();
-    if (seq.num_computed > capacity || (!seq.is_running && capacity > 0)) {
-      lengths = {Code::kInternal, "a sequence holds too few blocks, or waits with blocks"};
-    }
-  });
-  PLUMB_RETURN_IF_ERROR(lengths);
-  if (tiers_) {
-    PLUMB_RETURN_IF_ERROR(tiers_->check_invariants());
-  }
-  return cache_->check_invariants(blocks);
 }
 
 }  // namespace plumb

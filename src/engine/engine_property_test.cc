@@ -45,8 +45,12 @@ struct Case {
 // A random engine with random requests.
 class Schedule {
  public:
-  explicit Schedule(unsigned seed) : random_(seed) {
+  explicit Schedule(unsigned seed, bool has_window = false) : random_(seed) {
     model_.block_size = 1 + below(6);
+    if (has_window) {
+      model_.window = 2 + below(14);
+      model_.is_all_windowed = below(4) == 0;
+    }
     options_.max_num_seqs = 1 + below(6);
     options_.chunk_tokens = 1 + below(40);
     options_.merge_tokens = 1 + below(6);
@@ -68,7 +72,7 @@ class Schedule {
     scheduler.skip_ahead = below(2) * 8;
     options_.kv_conservativeness = below(4) == 0 ? 0.3 : 0.0;
     options_.max_queued_requests = 1000;
-    const std::int64_t num_tokens = 40 + below(60);
+    const std::int64_t num_tokens = (40 + below(60)) * (has_window ? 2 : 1);
     options_.kv_cache_bytes = num_tokens * 32;
     for (Tokens& stem : stems_) {
       stem = random_tokens(5 + below(40));
@@ -182,7 +186,9 @@ class Schedule {
     options.prefix_cache = false;
     options.kv_cache_bytes = std::int64_t{512} * 32;
     options.min_context = 1;
-    EngineScene scene(options);
+    ScriptedModel::Options model = model_;
+    model.block_size = 4;
+    EngineScene scene(options, model);
     RecordingSink alone;
     scene.submit(c.request, alone);
     scene.run();
@@ -218,6 +224,41 @@ class Schedule {
   std::array<Tokens, 2> stems_;
   std::vector<Case> cases_;
 };
+
+// Layers with a window give blocks back as sequences go on, and lose parts of cached prefixes by
+// themselves: no answer may show it.
+TEST(EngineProperty, every_answer_is_the_one_given_alone_where_layers_have_a_window) {
+  EngineStats sum;
+  int num_compared = 0;
+  for (unsigned seed = 1; seed <= 400 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Schedule schedule(seed, true);
+    schedule.run();
+    sum.num_preemptions += schedule.stats.num_preemptions;
+    sum.num_displaced += schedule.stats.num_displaced;
+    sum.num_prefix_hits += schedule.stats.num_prefix_hits;
+    sum.num_tail_copies += schedule.stats.num_tail_copies;
+    sum.num_chunked_prompts += schedule.stats.num_chunked_prompts;
+    sum.num_evicted_blocks += schedule.stats.num_evicted_blocks;
+    sum.num_evicted_window_blocks += schedule.stats.num_evicted_window_blocks;
+    sum.num_passed_window_blocks += schedule.stats.num_passed_window_blocks;
+    sum.num_cut_prefixes += schedule.stats.num_cut_prefixes;
+    num_compared += schedule.num_compared;
+  }
+  RecordProperty("evicted_window_blocks", static_cast<int>(sum.num_evicted_window_blocks));
+  RecordProperty("passed_window_blocks", static_cast<int>(sum.num_passed_window_blocks));
+  RecordProperty("cut_prefixes", static_cast<int>(sum.num_cut_prefixes));
+  EXPECT_GT(sum.num_preemptions, 100);
+  EXPECT_GT(sum.num_displaced, 30);
+  EXPECT_GT(sum.num_prefix_hits, 500);
+  EXPECT_GT(sum.num_tail_copies, 200);
+  EXPECT_GT(sum.num_chunked_prompts, 300);
+  EXPECT_GT(sum.num_evicted_blocks, 500);
+  EXPECT_GT(sum.num_evicted_window_blocks, 1000);
+  EXPECT_GT(sum.num_passed_window_blocks, 3000);
+  EXPECT_GT(sum.num_cut_prefixes, 50);
+  EXPECT_GT(num_compared, 3000);
+}
 
 TEST(EngineProperty, every_answer_is_the_one_given_alone_with_a_cold_cache) {
   EngineStats sum;

@@ -22,8 +22,10 @@ Backend* device_of(const EngineParts& parts) {
   return &parts.backend->allocator() == &host_allocator() ? nullptr : parts.backend;
 }
 
-StepLimits step_limits(const EngineOptions& options, std::int64_t block_size) {
+StepLimits step_limits(const EngineOptions& options, const KvLayout& layout) {
+  const std::int64_t block_size = layout.block_size;
   StepLimits limits;
+  limits.window = layout.window();
   limits.max_num_seqs = options.max_num_seqs;
   limits.max_num_tokens = options.chunk_tokens;
   limits.merge_tokens = options.merge_tokens > 0 ? options.merge_tokens
@@ -95,13 +97,14 @@ Status EngineCore::check_parts(const EngineOptions& options, const EngineParts& 
 EngineCore::Sizes EngineCore::choose_sizes(const EngineOptions& options, const Model& model) {
   Sizes sizes;
   const KvLayout layout = model.kv_layout();
-  sizes.limits = step_limits(options, layout.block_size);
+  sizes.limits = step_limits(options, layout);
   sizes.max_context_len =
       options.max_context > 0 ? options.max_context : model.facts().max_context_len;
   sizes.step = {.num_tokens = sizes.limits.max_step_tokens(),
                 .num_seqs = options.max_num_seqs,
                 .num_logits = sizes.limits.max_step_logits(),
-                .num_blocks = num_blocks_for(sizes.max_context_len, layout.block_size)};
+                .num_blocks = num_blocks_for(sizes.max_context_len, layout.block_size),
+                .has_window = layout.window() > 0};
   return sizes;
 }
 
@@ -128,7 +131,11 @@ Result<EngineCore::Sizes> EngineCore::measure(const EngineOptions& options, cons
   needs.weight_bytes = model.facts().weight_bytes;
   needs.mapped_weight_bytes = free_host_bytes.has_value() ? model.facts().weight_bytes : 0;
   needs.workspace_bytes = dry.workspace_bytes;
-  needs.block_bytes = layout.bytes_per_block();
+  needs.block_bytes = layout.bytes_per_block(false);
+  needs.window_block_bytes = layout.bytes_per_block(true);
+  needs.window = layout.window();
+  needs.num_seqs = options.max_num_seqs;
+  needs.step_tokens = sizes.limits.max_step_tokens();
   needs.block_size = layout.block_size;
   needs.max_useful_tokens = options.max_num_seqs * sizes.max_context_len;
   needs.kv_cache_bytes = options.kv_cache_bytes;
@@ -162,6 +169,7 @@ Result<std::unique_ptr<EngineCore>> EngineCore::create(const EngineOptions& opti
   PLUMB_ASSIGN(std::unique_ptr<KvCache> cache,
                KvCache::create(layout,
                                {.num_blocks = sizes.memory.num_blocks,
+                                .num_window_blocks = sizes.memory.num_window_blocks,
                                 .prefix_cache = options.prefix_cache,
                                 .evict_policy = options.evict_policy,
                                 .record_events = options.kv_events},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -81,6 +82,10 @@ struct EngineStats {
   std::int64_t block_size = 0;
   std::int64_t num_blocks = 0;
   std::int64_t num_free_blocks = 0;
+  std::int64_t num_window_blocks = 0;  ///< of the layers with a window; 0 = there are none
+  std::int64_t num_free_window_blocks = 0;
+  std::int64_t num_cached_window_blocks = 0;
+  std::int64_t num_evictable_window_blocks = 0;
   std::int64_t num_cached_blocks = 0;     ///< in the prefix cache, used or not
   std::int64_t num_evictable_blocks = 0;  ///< in the prefix cache and used by nobody
 
@@ -97,9 +102,13 @@ struct EngineStats {
   std::int64_t num_tail_copies = 0;      ///< partial blocks copied instead of computed
   std::int64_t num_chunked_prompts = 0;  ///< prefills cut into several steps
   std::int64_t num_evicted_blocks = 0;
-  std::int64_t prompt_tokens = 0;      ///< of sequences that were started
-  std::int64_t cached_tokens = 0;      ///< of these, found in the prefix cache at first start
-  std::int64_t prefill_tokens = 0;     ///< computed, again after preemption included
+  std::int64_t num_evicted_window_blocks = 0;  ///< from the prefix cache, be it as tombstones
+  std::int64_t num_passed_window_blocks = 0;   ///< sequences' own, given back behind the window
+  std::int64_t num_cut_prefixes =
+      0;                            ///< starts whose stored prefix lacked window blocks at its end
+  std::int64_t prompt_tokens = 0;   ///< of sequences that were started
+  std::int64_t cached_tokens = 0;   ///< of these, found in the prefix cache at first start
+  std::int64_t prefill_tokens = 0;  ///< computed, again after preemption included
   std::int64_t completion_tokens = 0;  ///< produced
   std::int64_t num_forced_tokens = 0;  ///< of these, dictated by a grammar without a choice
   MaskTimes mask_times;
@@ -123,10 +132,17 @@ struct EngineStats {
     return num_blocks - num_free_blocks - num_evictable_blocks;
   }
 
-  /// Part of the KV cache held by running sequences.
+  std::int64_t num_used_window_blocks() const {
+    return num_window_blocks - num_free_window_blocks - num_evictable_window_blocks;
+  }
+
+  /// Part of the KV cache held by running sequences: of the pool that is fuller.
   double kv_usage() const {
-    return num_blocks > 0 ? static_cast<double>(num_used_blocks()) / static_cast<double>(num_blocks)
-                          : 0;
+    const auto part = [](std::int64_t used, std::int64_t all) {
+      return all > 0 ? static_cast<double>(used) / static_cast<double>(all) : 0.0;
+    };
+    return std::max(part(num_used_blocks(), num_blocks),
+                    part(num_used_window_blocks(), num_window_blocks));
   }
 
   /// Part of the prompt tokens found in the prefix cache at the first start; what is computed again

@@ -56,10 +56,14 @@ Status EngineCore::advance_tiers() {
   }
   tiers_->poll();
   const std::int64_t block_size = cache_->block_size();
-  std::int64_t num_reserved = 0;
+  const auto blocks_of = [&](const Sequence& seq) {
+    return BlockCount{num_blocks_for(seq.num_tokens(), block_size),
+                      most_window_blocks(seq.num_tokens(), cache_->window(), block_size)};
+  };
+  BlockCount reserved;
   for (const Sequence* seq : queues_.running()) {
-    num_reserved += std::max<std::int64_t>(
-        num_blocks_for(seq->num_tokens(), block_size) - std::ssize(seq->blocks.table), 0);
+    const BlockCount more = blocks_of(*seq) - snapshot_of(*seq).held();
+    reserved += {std::max<std::int64_t>(more.full, 0), std::max<std::int64_t>(more.window, 0)};
   }
   num_held_ = 0;
   bool may_load = std::ssize(queues_.running()) < planner_.limits().max_num_seqs;
@@ -71,8 +75,8 @@ Status EngineCore::advance_tiers() {
       continue;
     }
     if (may_load) {
-      PLUMB_ASSIGN(may_load, tiers_->load(*seq, num_reserved));
-      num_reserved += num_blocks_for(seq->num_tokens(), block_size);
+      PLUMB_ASSIGN(may_load, tiers_->load(*seq, reserved));
+      reserved += blocks_of(*seq);
     }
   }
   return {};

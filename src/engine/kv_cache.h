@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,17 +20,28 @@ namespace plumb {
 
 /// The blocks of one sequence: first those of the prefix tree, protected by the lock, then its own.
 struct SeqBlocks {
-  std::vector<BlockId> table;
+  std::vector<BlockId> table;   ///< in the layers that see everything
   std::vector<BlockRef> owned;  ///< leases of the last table entries
+  WindowBlocks window;          ///< in the layers with a window; as long as `table`, or empty
   PrefixLock lock;
 };
 
+/// A block in all layers: what copies are made of.
+struct BlockPair {
+  BlockId full{};
+  BlockId window{};  ///< where the layout has a window
+};
+
 /// The memory of keys and values with the record of who uses which block.
+///
+/// Blocks of the layers that see everything and of those with a window come from two pools; a
+/// sequence takes both and gives the latter back as soon as the window has passed them.
 /// Thread: engine.
 class KvCache {
  public:
   struct Options {
-    std::int64_t num_blocks = 0;
+    std::int64_t num_blocks = 0;         ///< of the layers that see everything
+    std::int64_t num_window_blocks = 0;  ///< of those with a window
     bool prefix_cache = true;
     EvictStrategy evict_policy = EvictStrategy::kLru;
     bool record_events = false;
@@ -46,9 +58,31 @@ class KvCache {
 
   bool has_prefix_cache() const { return prefix_cache_; }
 
+  /// The largest window, in tokens; 0 = no layer has one.
+  std::int64_t window() const { return window_; }
+
   const BlockPool& pool() const { return pool_; }
 
+  const BlockPool& window_pool() const { return window_pool_; }
+
+  /// Whether a layer's blocks are of the window pool.
+  bool is_windowed(std::size_t layer) const { return is_windowed_[layer] != 0; }
+
+  BlockCount num_free() const { return {pool_.num_free(), window_pool_.num_free()}; }
+
+  BlockCount num_evictable() const {
+    return {tree_.num_evictable_blocks(), tree_.num_evictable_window_blocks()};
+  }
+
   const PrefixTree& tree() const { return tree_; }
+
+  BlockCount num_available() const { return num_free() + num_evictable(); }
+
+  /// How many blocks can be taken in all layers.
+  std::int64_t num_takeable() const {
+    const BlockCount available = num_available();
+    return window_ > 0 ? std::min(available.full, available.window) : available.full;
+  }
 
   PrefixPeek peek(std::string_view cache_namespace, std::span<const TokenId> tokens) const;
 
@@ -61,7 +95,8 @@ class KvCache {
                        std::span<const TokenId> next) const;
 
   /// Copies keys and values of all layers, ordered in the stream.
-  void copy_block(BlockId from, BlockId to, Backend& backend, Stream& stream) const;
+  void copy_block(const BlockPair& from, const BlockPair& to, Backend& backend,
+                  Stream& stream) const;
 
   /// Forgets all prefixes. Requires no sequence has blocks.
   void flush() { tree_.clear(); }
@@ -74,10 +109,17 @@ class KvCache {
 
   /// Evicts until that many blocks are free; returns how many were evicted.
   /// Requires they can be: the planner has counted them.
-  std::int64_t make_free(std::int64_t num_blocks);
+  BlockCount make_free(const BlockCount& wanted);
 
   /// Takes blocks for that many tokens in all. Requires they are free.
   void grow(std::int64_t num_tokens, SeqBlocks* blocks);
+
+  /// The first num_computed tokens are computed: gives back window blocks that none of the next
+  /// ones sees. Returns how many of them were the sequence's own.
+  std::int64_t pass_window(std::int64_t num_computed, SeqBlocks* blocks);
+
+  /// The last block of a sequence.
+  BlockPair last_block(const SeqBlocks& blocks) const;
 
   /// Shares the full blocks of computed tokens with later sequences; the sequence keeps using them.
   void store(std::string_view cache_namespace, std::span<const TokenId> computed,
@@ -87,21 +129,24 @@ class KvCache {
   void release(SeqBlocks* blocks);
 
   /// Blocks that releasing the sequence makes free or evictable.
-  std::int64_t num_reclaimable(const SeqBlocks& blocks) const;
+  BlockCount num_reclaimable(const SeqBlocks& blocks) const;
 
   /// Errors kInternal: free, cached and owned blocks do not add up to the pool, or pool or tree are
   /// broken.
   Status check_invariants(std::span<const SeqBlocks* const> sequences) const;
 
  private:
-  KvCache(std::int64_t block_size, const Options& options);
+  KvCache(const KvLayout& layout, const Options& options);
 
   std::int64_t block_size_;
+  std::int64_t window_;
   bool prefix_cache_;
   bool records_events_;
   std::vector<Buffer> buffers_;
   std::vector<KvLayerCache> layers_;
+  std::vector<char> is_windowed_;  ///< by layer
   BlockPool pool_;
+  BlockPool window_pool_;
   KvEventRecorder recorder_;
   PrefixTree tree_;
 };

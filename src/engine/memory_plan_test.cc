@@ -79,11 +79,67 @@ TEST(PlanMemory, a_wanted_size_above_what_is_free_is_refused_with_both) {
   }
 }
 
+// Five of six bytes of a token are in layers with a window of 16 blocks.
+MemoryNeeds windowed_needs() {
+  MemoryNeeds n = needs();
+  n.window_block_bytes = 5 * kMiB;
+  n.window = 512;
+  n.num_seqs = 2;
+  n.step_tokens = 640;
+  return n;
+}
+
+TEST(PlanMemory, windows_have_a_pool_for_those_who_run_a_step_and_a_share_of_what_is_cached) {
+  const MemoryPlan plan = plan_memory(windowed_needs()).value();
+  // 2 * (16 + 2) + 20 blocks of 5 MiB are for running sequences; of the rest each block has a
+  // quarter of a window block.
+  EXPECT_EQ(plan.num_blocks, (694 - 280) * 4 / 9);
+  EXPECT_EQ(plan.num_window_blocks, (694 - plan.num_blocks) / 5);
+  EXPECT_EQ(plan.kv_bytes, plan.num_blocks * kMiB + plan.num_window_blocks * 5 * kMiB);
+  EXPECT_EQ(plan.kv_tokens(), plan.num_blocks * 32);
+  EXPECT_GT(plan.num_blocks, 694 / 6);
+  EXPECT_NE(to_text(plan).find("102 blocks for the last 512 tokens"), std::string::npos);
+  EXPECT_EQ(to_json(plan).find("num_window_blocks")->as_int(), 102);
+  EXPECT_EQ(to_json(plan).find("window")->as_int(), 512);
+}
+
+TEST(PlanMemory, a_cache_too_small_for_the_windows_of_all_has_as_many_of_each) {
+  MemoryNeeds n = windowed_needs();
+  n.num_seqs = 8;
+  EXPECT_EQ(plan_memory(n).value().num_blocks, 694 / 6);
+  EXPECT_EQ(plan_memory(n).value().num_window_blocks, 694 / 6);
+  n.kv_cache_bytes = 15 * 6 * kMiB;
+  const Status status = plan_memory(n).status();
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_NE(status.message().find("480 tokens"), std::string::npos) << status.message();
+}
+
+TEST(PlanMemory, where_all_layers_have_a_window_its_blocks_are_what_memory_bounds) {
+  MemoryNeeds n = windowed_needs();
+  n.block_bytes = 0;
+  n.window_block_bytes = kMiB;
+  const MemoryPlan plan = plan_memory(n).value();
+  EXPECT_EQ(plan.num_window_blocks, 694);
+  EXPECT_EQ(plan.num_blocks, 1'000'000 / 32);
+  EXPECT_EQ(plan.kv_bytes, 694 * kMiB);
+  n.kv_cache_bytes = 15 * kMiB;
+  EXPECT_EQ(plan_memory(n).status().code(), Code::kResourceExhausted);
+}
+
+TEST(PlanMemory, windows_take_what_is_left_when_the_rest_is_as_large_as_is_useful) {
+  MemoryNeeds n = windowed_needs();
+  n.max_useful_tokens = 150 * 32;
+  const MemoryPlan plan = plan_memory(n).value();
+  EXPECT_EQ(plan.num_blocks, 150);
+  EXPECT_EQ(plan.num_window_blocks, (694 - 150) / 5);
+}
+
 TEST(MemoryPlan, prints_as_a_table_and_as_json) {
   const MemoryPlan plan = plan_memory(needs()).value();
   EXPECT_NE(to_text(plan).find("22208 tokens in 694 blocks of 32"), std::string::npos);
   EXPECT_EQ(to_json(plan).find("num_blocks")->as_int(), 694);
   EXPECT_EQ(to_json(plan).find("free_bytes")->as_int(), 1000 * kMiB);
+  EXPECT_EQ(to_json(plan).find("window"), nullptr);
 }
 
 class HostMemory : public testing::Test {

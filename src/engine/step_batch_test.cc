@@ -92,10 +92,10 @@ TEST(KvCache, layers_of_several_groups_get_memory_that_does_not_overlap) {
   layout.groups.push_back(
       {.layers = {1}, .num_kv_heads = 1, .head_dim = 16, .dtype = DType::kF32, .window = 8});
   const auto cache =
-      KvCache::create(layout, {.num_blocks = 10}, host_allocator()).value();
+      KvCache::create(layout, {.num_blocks = 10, .num_window_blocks = 6}, host_allocator()).value();
   ASSERT_EQ(cache->layers().size(), 3U);
   EXPECT_EQ(cache->layers()[2].k.shape, (Shape{10, 2, 4, 8}));
-  EXPECT_EQ(cache->layers()[1].v.shape, (Shape{10, 1, 4, 16}));
+  EXPECT_EQ(cache->layers()[1].v.shape, (Shape{6, 1, 4, 16}));
   std::vector<std::pair<char*, char*>> ranges;
   for (const KvLayerCache& layer : cache->layers()) {
     for (const Tensor& tensor : {layer.k, layer.v}) {

@@ -32,7 +32,7 @@ void append_number(std::string* text, std::int64_t value) {
 // All that decides what a block's bytes mean.
 TierLayout tier_layout(const KvLayout& layout, const std::string& model_id,
                        std::string_view backend) {
-  std::string text = "plumb kv block 1;";
+  std::string text = layout.window() > 0 ? "plumb kv block 2;" : "plumb kv block 1;";
   for (const std::string_view part : {std::string_view(model_id), backend}) {
     append_number(&text, std::ssize(part));
     text += part;
@@ -48,7 +48,7 @@ TierLayout tier_layout(const KvLayout& layout, const std::string& model_id,
       append_number(&text, layer);
     }
   }
-  return {sha256(text), layout.bytes_per_block()};
+  return {sha256(text), BlockCopier::payload_bytes(layout)};
 }
 
 }  // namespace
@@ -126,12 +126,12 @@ TieredCache::TieredCache(const EngineOptions& options, const TierParts& parts, B
       prefetch_policy_(options.tiers.prefetch_policy),
       cache_(*parts.cache),
       clock_(*parts.clock),
-      copier_(parts.cache->layers(), *parts.backend, *parts.stream),
+      copier_(*parts.cache, *parts.backend, *parts.stream),
       arena_(std::move(arena)),
       host_({static_cast<std::byte*>(arena_.address()), static_cast<std::size_t>(num_bytes)},
-            parts.layout.bytes_per_block(), parts.cache->events()),
+            BlockCopier::payload_bytes(parts.layout), parts.cache->events()),
       names_(static_cast<std::size_t>(parts.cache->pool().num_blocks())) {
-  PLUMB_CHECK(copier_.block_bytes() == parts.layout.bytes_per_block(),
+  PLUMB_CHECK(copier_.block_bytes() == BlockCopier::payload_bytes(parts.layout),
               "the cache's tensors are not what its layout says");
 }
 
@@ -198,7 +198,22 @@ bool TieredCache::holds(const Sequence& seq) const {
   return prefetch_policy_ == PrefetchPolicy::kWait || clock_.now() < seq.tiers.hold_until;
 }
 
-Result<bool> TieredCache::load(Sequence& seq, std::int64_t num_reserved) {
+// Blocks from the beginning of those found, behind a cached prefix, that make a usable prefix: the
+// window before its end is whole.
+std::int64_t TieredCache::num_usable(std::span<const BlockHash> found) const {
+  const std::int64_t num_needed = num_blocks_for(cache_.window(), cache_.block_size());
+  std::int64_t run = num_needed;  // whole blocks up to here
+  std::int64_t num_usable = 0;
+  for (std::int64_t i = 0; i < std::ssize(found); ++i) {
+    const bool is_whole = cache_.window() == 0 ||
+                          copier_.has_window(host_.payload(found[static_cast<std::size_t>(i)]));
+    run = is_whole ? run + 1 : 0;
+    num_usable = run >= num_needed ? i + 1 : num_usable;
+  }
+  return num_usable;
+}
+
+Result<bool> TieredCache::load(Sequence& seq, const BlockCount& reserved) {
   if (seq.tiers.num_loads >= kMaxLoads) {
     return true;
   }
@@ -206,32 +221,34 @@ Result<bool> TieredCache::load(Sequence& seq, std::int64_t num_reserved) {
   extend_chain(seq, num_blocks);
   const std::int64_t num_cached =
       cache_.peek(seq.request.cache_namespace, seq.reusable()).num_tokens / cache_.block_size();
+  const std::span<const BlockHash> chain =
+      std::span<const BlockHash>(seq.tiers.chain)
+          .subspan(static_cast<std::size_t>(num_cached),
+                   static_cast<std::size_t>(num_blocks - num_cached));
   const std::int64_t num_found =
-      host_.exists(std::span<const BlockHash>(seq.tiers.chain)
-                       .subspan(static_cast<std::size_t>(num_cached),
-                                static_cast<std::size_t>(num_blocks - num_cached)));
+      num_usable(chain.first(static_cast<std::size_t>(host_.exists(chain))));
   if (num_found == 0 ||
       !rule_.prefers_host(num_found * copier_.block_bytes(), num_found * cache_.block_size())) {
     return true;
   }
-  return load_blocks(seq, num_cached, num_found, num_reserved);
+  return load_blocks(seq, num_cached, num_found, reserved);
 }
 
 // The sequence's cached blocks and those on their way are kept by a lock and by pins until all are
 // in the tree; then they are an unlocked prefix, which the plan of this step finds.
 Result<bool> TieredCache::load_blocks(Sequence& seq, std::int64_t num_cached,
-                                      std::int64_t num_blocks, std::int64_t num_reserved) {
+                                      std::int64_t num_blocks, const BlockCount& reserved) {
   const std::int64_t block_size = cache_.block_size();
+  const std::int64_t end = num_cached + num_blocks;
   const std::string_view cache_namespace = seq.request.cache_namespace;
   const auto first = [&seq, block_size](std::int64_t count) {
     return std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(count * block_size));
   };
-  const std::int64_t num_wanted = num_blocks_for(seq.num_tokens(), block_size) - num_cached;
+  const BlockCount wanted{num_blocks_for(seq.num_tokens(), block_size) - num_cached,
+                          most_window_blocks(seq.num_tokens(), cache_.window(), block_size)};
   SeqBlocks blocks;
   cache_.attach(cache_namespace, first(num_cached), false, &blocks);
-  const std::int64_t num_available =
-      cache_.pool().num_free() + cache_.tree().num_evictable_blocks();
-  if (num_wanted + num_reserved > num_available) {
+  if (!cache_.num_available().holds(wanted + reserved)) {
     cache_.release(&blocks);
     return false;
   }
@@ -241,16 +258,22 @@ Result<bool> TieredCache::load_blocks(Sequence& seq, std::int64_t num_cached,
     pins[static_cast<std::size_t>(i)] =
         host_.pin(seq.tiers.chain[static_cast<std::size_t>(num_cached + i)]);
   }
-  Status status = on_evicted(cache_.make_free(num_blocks));
-  cache_.grow((num_cached + num_blocks) * block_size, &blocks);
-  for (std::size_t i = 0; i < pins.size(); ++i) {
-    copier_.to_device(pins[i].payload(), blocks.table[static_cast<std::size_t>(num_cached) + i]);
+  cache_.pass_window(end * block_size, &blocks);
+  const std::int64_t num_windowed =
+      cache_.window() > 0 ? end - std::max(blocks.window.begin, num_cached) : 0;
+  Status status = on_evicted(cache_.make_free({num_blocks, num_windowed}).full);
+  cache_.grow(end * block_size, &blocks);
+  for (std::int64_t i = num_cached; i < end; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const bool is_windowed = cache_.window() > 0 && i >= blocks.window.begin;
+    copier_.to_device(pins[at - static_cast<std::size_t>(num_cached)].payload(), blocks.table[at],
+                      is_windowed ? std::optional(blocks.window.table[at]) : std::nullopt);
   }
   status = status.ok() ? copier_.synchronize() : std::move(status);
   if (status.ok()) {
-    cache_.store(cache_namespace, first(num_cached + num_blocks),
+    cache_.store(cache_namespace, first(end),
                  {.priority = seq.request.priority, .first_to_evict = false}, &blocks);
-    name(seq, 0, num_cached + num_blocks, blocks.table);
+    name(seq, 0, end, blocks);
     count_load(seq, num_blocks, clock_.now() - begin);
     ++seq.tiers.num_loads;
   }
@@ -271,15 +294,33 @@ void TieredCache::count_load(const Sequence& seq, std::int64_t num_blocks,
 }
 
 void TieredCache::name(const Sequence& seq, std::int64_t begin, std::int64_t end,
-                       std::span<const BlockId> table) {
+                       const SeqBlocks& blocks) {
   const TierOwner owner = tier_owner(seq.request.tenant);
   for (std::int64_t i = begin; i < end; ++i) {
     const auto index = static_cast<std::size_t>(i);
-    Name& name = at(table[index]);
-    const std::uint32_t lease = cache_.pool().lease_number(table[index]);
-    const bool is_queued = name.is_queued && name.is_named && name.lease == lease;
-    name = {seq.tiers.chain[index], owner, lease, true, is_queued};
+    Name& name = at(blocks.table[index]);
+    const std::uint32_t lease = cache_.pool().lease_number(blocks.table[index]);
+    if (!name.is_named || name.lease != lease) {
+      name = {};
+      name.lease = lease;
+      name.is_named = true;
+    }
+    name.hash = seq.tiers.chain[index];
+    name.owner = owner;
+    if (cache_.window() > 0 && i >= blocks.window.begin) {
+      name.has_window = true;
+      name.window = blocks.window.table[index];
+      name.window_lease = cache_.window_pool().lease_number(name.window);
+    }
   }
+}
+
+// The window part of a named block, unless somebody else wrote there.
+std::optional<BlockId> TieredCache::window_part(BlockId block) const {
+  const Name& name = at(block);
+  const bool is_there =
+      name.has_window && name.window_lease == cache_.window_pool().lease_number(name.window);
+  return is_there ? std::optional(name.window) : std::nullopt;
 }
 
 bool TieredCache::is_valid(BlockId block) const {
@@ -307,7 +348,7 @@ void TieredCache::on_start(Sequence& seq) {
   forget(seq);
   const std::int64_t num_cached = seq.num_computed / cache_.block_size();
   extend_chain(seq, num_cached);
-  name(seq, 0, num_cached, seq.blocks.table);
+  name(seq, 0, num_cached, seq.blocks);
   seq.tiers.num_named = num_cached;
   if (write_policy_ != TierWritePolicy::kBack) {
     queue(std::span<const BlockId>(seq.blocks.table).first(static_cast<std::size_t>(num_cached)));
@@ -318,7 +359,7 @@ void TieredCache::on_stored(Sequence& seq) {
   const std::int64_t num_full = seq.num_computed / cache_.block_size();
   const std::int64_t begin = std::min(seq.tiers.num_named, num_full);
   extend_chain(seq, num_full);
-  name(seq, begin, num_full, seq.blocks.table);
+  name(seq, begin, num_full, seq.blocks);
   seq.tiers.num_named = num_full;
   if (write_policy_ == TierWritePolicy::kThrough) {
     queue(
@@ -407,7 +448,7 @@ Status TieredCache::copy_blocks(std::span<const BlockId> blocks) {
     if (slot.empty()) {
       continue;
     }
-    copier_.to_host(block, slot.payload());
+    copier_.to_host(block, window_part(block), slot.payload());
     copies.emplace_back(at(block).hash, std::move(slot));
   }
   if (copies.empty()) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -66,9 +67,10 @@ class TieredCache {
   bool holds(const Sequence& seq) const;
 
   /// Brings a waiting sequence's blocks from memory into the tree, if they are worth it and there
-  /// is room for the rest of its prompt and num_reserved blocks besides.
+  /// is room for the rest of its prompt and the reserved blocks besides. Of layers with a window
+  /// the last window is brought; where that was not kept, so much less of the prefix.
   /// False if room was all that lacked. Errors  as the stream.
-  Result<bool> load(Sequence& seq, std::int64_t num_reserved);
+  Result<bool> load(Sequence& seq, const BlockCount& reserved);
 
   /// The sequence was admitted with the cached prefix that its table holds.
   void on_start(Sequence& seq);
@@ -105,33 +107,37 @@ class TieredCache {
   Status check_invariants() const { return host_.check_invariants(); }
 
  private:
-  // Which block of which prefix a device block holds. The name is void once the block was taken
-  // again.
+  // Which block of which prefix a device block holds, and where its part for the layers with a
+  // window is. Either is void once that block was taken again.
   struct Name {
     BlockHash hash{};
     TierOwner owner{};
     std::uint32_t lease = 0;
     bool is_named = false;
     bool is_queued = false;
+    bool has_window = false;
+    BlockId window{};
+    std::uint32_t window_lease = 0;
   };
 
   TieredCache(const EngineOptions& options, const TierParts& parts, Buffer arena,
               std::int64_t num_bytes);
 
   void extend_chain(Sequence& seq, std::int64_t num_blocks) const;
-  void name(const Sequence& seq, std::int64_t begin, std::int64_t end,
-            std::span<const BlockId> table);
+  void name(const Sequence& seq, std::int64_t begin, std::int64_t end, const SeqBlocks& blocks);
   void queue(std::span<const BlockId> blocks);
   void queue_all();
   bool is_valid(BlockId block) const;
+  std::optional<BlockId> window_part(BlockId block) const;
 
   Name& at(BlockId block) { return names_[static_cast<std::size_t>(block)]; }
 
   const Name& at(BlockId block) const { return names_[static_cast<std::size_t>(block)]; }
 
   std::int64_t num_reusable_blocks(const Sequence& seq) const;
+  std::int64_t num_usable(std::span<const BlockHash> found) const;
   Result<bool> load_blocks(Sequence& seq, std::int64_t num_cached, std::int64_t num_blocks,
-                           std::int64_t num_reserved);
+                           const BlockCount& reserved);
   void count_load(const Sequence& seq, std::int64_t num_blocks, std::chrono::nanoseconds time);
   Status copy_blocks(std::span<const BlockId> blocks);
 

@@ -82,6 +82,33 @@ TEST_F(TieredCacheTest, an_evicted_prefix_comes_back_from_memory) {
   EXPECT_EQ(scene->engine->stats().num_prefix_hits, 1);
 }
 
+// Where layers have a window, the middle of an answer is kept without their part.
+TEST_F(TieredCacheTest, a_prefix_comes_back_as_far_as_its_window_was_kept) {
+  use_disk();
+  ScriptedModel::Options windowed;
+  windowed.window = 8;
+  const auto asked = [&](const Tokens& prompt, std::int64_t max_tokens) {
+    EngineScene scene(options_, windowed, &files_);  // with nothing but the disk
+    RecordingSink sink;
+    scene.submit(EngineScene::greedy(prompt, max_tokens), sink);
+    scene.run();
+    EXPECT_EQ(sink.tokens, EngineScene::truth(prompt, max_tokens));
+    scene.expect_idle_and_whole();
+    EXPECT_EQ(tiers(scene).disk_hit_tokens, sink.last.usage.cached_tokens);
+    return sink;
+  };
+  options_.tiers.prefetch_policy = PrefetchPolicy::kWait;
+  const Tokens prompt = prompt_of(1, 40);
+  const RecordingSink first = asked(prompt, 80);
+  EXPECT_EQ(first.last.usage.cached_tokens, 0);
+  Tokens conversation = prompt;
+  conversation.insert(conversation.end(), first.tokens.begin(), first.tokens.end());
+  const Tokens middle(conversation.begin(), conversation.begin() + 80);
+  EXPECT_EQ(asked(middle, 1).last.usage.cached_tokens, 40);
+  conversation.push_back(7);
+  EXPECT_EQ(asked(conversation, 1).last.usage.cached_tokens, 116);
+}
+
 TEST_F(TieredCacheTest, the_part_that_the_device_still_has_is_not_loaded) {
   const auto scene = new_engine();
   const Tokens prompt = prompt_of(1, 200);
@@ -358,7 +385,7 @@ TEST_F(TieredCacheTest, a_block_that_was_taken_again_is_not_copied_under_its_old
   bare.cache->store("", seq.tokens, {}, &seq.blocks);
   bare.tiers->on_stored(seq);  // four blocks are to be copied
   bare.cache->release(&seq.blocks);
-  ASSERT_TRUE(bare.tiers->on_evicted(bare.cache->make_free(4)).ok());
+  ASSERT_TRUE(bare.tiers->on_evicted(bare.cache->make_free({4, 0}).full).ok());
   EXPECT_EQ(bare.tiers->stats().host.num_stored, 2);  // there is no room for more
   SeqBlocks other;
   bare.cache->grow(16, &other);

@@ -28,6 +28,7 @@ SeqSnapshot snapshot_of(const Sequence& seq) {
   s.num_output = seq.num_output();
   s.max_output = seq.max_output;
   s.num_blocks = std::ssize(seq.blocks.table);
+  s.num_window_blocks = seq.blocks.window.num_held();
   s.num_preemptions = seq.timings.num_preemptions;
   s.num_passed = seq.num_passed;
   s.routing_key = seq.request.routing_key;
@@ -53,7 +54,8 @@ std::span<const SeqSnapshot> WaitingWindow::look(
     peek(*seq);
     SeqSnapshot s = snapshot_of(*seq);
     s.num_computed = seq->peek.num_tokens;
-    s.num_pinned_blocks = seq->peek.num_evictable_blocks;
+    s.num_pinned_blocks = seq->peek.num_evictable.full;
+    s.num_pinned_window_blocks = seq->peek.num_evictable.window;
     s.num_shared_tokens = shared_with_leaders(*seq);
     if (!waits_for_twin(s, cache_.block_size())) {
       leaders_.push_back(seq);

@@ -65,6 +65,29 @@ void export_scheduler(const EngineStats& stats, Metrics& metrics) {
       seconds(stats.planner_time));
 }
 
+// Of the layers with a window, where the model has such.
+void export_windows(const EngineStats& stats, Metrics& metrics) {
+  if (stats.num_window_blocks == 0) {
+    return;
+  }
+  const auto set = [&](const char* name, const char* help, std::int64_t value) {
+    metrics.gauge(name, help).set(static_cast<double>(value));
+  };
+  set("plumb_kv_window_blocks", "blocks of the KV cache for layers with a window",
+      stats.num_window_blocks);
+  set("plumb_kv_window_blocks_used", "of these, blocks held by running sequences",
+      stats.num_used_window_blocks());
+  set("plumb_kv_window_blocks_cached", "of these, blocks in the prefix cache",
+      stats.num_cached_window_blocks);
+  set("plumb_kv_window_blocks_passed", "blocks given back behind the window since the start",
+      stats.num_passed_window_blocks);
+  set("plumb_kv_window_evicted_blocks", "window blocks evicted from the prefix cache",
+      stats.num_evicted_window_blocks);
+  set("plumb_prefix_window_misses",
+      "sequences that began with less of a cached prefix because its window was not whole",
+      stats.num_cut_prefixes);
+}
+
 }  // namespace
 
 std::shared_ptr<Generation> TextService::new_generation(GenerationListener& listener,
@@ -93,6 +116,7 @@ void TextService::export_metrics(Metrics& metrics) const {
   set("plumb_kv_blocks", "blocks of the KV cache", stats.num_blocks);
   set("plumb_kv_blocks_used", "blocks held by running sequences", stats.num_used_blocks());
   set("plumb_kv_blocks_cached", "blocks in the prefix cache", stats.num_cached_blocks);
+  export_windows(stats, metrics);
   set("plumb_steps", "steps since the start", stats.num_steps);
   set("plumb_preemptions", "preemptions since the start", stats.num_preemptions);
   set("plumb_kv_evicted_blocks", "blocks evicted from the prefix cache", stats.num_evicted_blocks);

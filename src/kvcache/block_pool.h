@@ -10,8 +10,36 @@
 
 namespace plumb {
 
-/// One block of `block_size` tokens of the cache, in every layer group; an index, not an address.
+/// One block of `block_size` tokens of the cache: in all layers that see everything, or in all that
+/// see a window. Each kind has a pool of its own. An index, not an address.
 enum class BlockId : std::int32_t {};
+
+/// Blocks of both pools. Where no layer sees a window, `window` is 0.
+struct BlockCount {
+  std::int64_t full = 0;
+  std::int64_t window = 0;
+
+  BlockCount& operator+=(const BlockCount& other) {
+    full += other.full;
+    window += other.window;
+    return *this;
+  }
+
+  BlockCount& operator-=(const BlockCount& other) {
+    full -= other.full;
+    window -= other.window;
+    return *this;
+  }
+
+  friend BlockCount operator+(BlockCount a, const BlockCount& b) { return a += b; }
+
+  friend BlockCount operator-(BlockCount a, const BlockCount& b) { return a -= b; }
+
+  bool operator==(const BlockCount&) const = default;
+
+  /// Whether there is as much of each.
+  bool holds(const BlockCount& other) const { return full >= other.full && window >= other.window; }
+};
 
 class BlockPool;
 
@@ -103,6 +131,22 @@ inline BlockRef::~BlockRef() {
 /// Blocks that `num_tokens` tokens take.
 constexpr std::int64_t num_blocks_for(std::int64_t num_tokens, std::int64_t block_size) {
   return (num_tokens + block_size - 1) / block_size;
+}
+
+/// The first block that a sequence of num_tokens computed tokens still needs in layers that see
+/// `window` tokens. Those before are behind the window of all that it will compute.
+constexpr std::int64_t first_window_block(std::int64_t num_tokens, std::int64_t window,
+                                          std::int64_t block_size) {
+  return num_tokens > window ? (num_tokens - window) / block_size : 0;
+}
+
+/// Window blocks that a sequence of that many tokens holds at most while it computes one token at a
+/// time: one is partly filled, one partly behind the window. 0 without a window.
+constexpr std::int64_t most_window_blocks(std::int64_t num_tokens, std::int64_t window,
+                                          std::int64_t block_size) {
+  const std::int64_t all = num_blocks_for(num_tokens, block_size);
+  const std::int64_t most = num_blocks_for(window, block_size) + 2;
+  return window == 0 ? 0 : all < most ? all : most;
 }
 
 }  // namespace plumb

@@ -105,6 +105,11 @@ class HostTier final : public KvTier {
 
   bool contains(const BlockHash& hash) const { return places_.contains(hash); }
 
+  /// What the block holds, valid until the next call that is not const. Requires contains(hash).
+  std::span<const std::byte> payload(const BlockHash& hash) const {
+    return memory(places_.at(hash));
+  }
+
   /// A place to fill; empty if all that may make room for this owner are pinned or being filled.
   HostSlot reserve(TierOwner owner = {});
   /// Lets the block be found. If it is there already, the slot is given back.

@@ -159,10 +159,10 @@ TEST(PrefixTree, peek_tells_which_blocks_nobody_holds) {
   PrefixLock lock;
   cache.store({1, 2, 3}, &lock);
   cache.store({1, 2, 3, 4, 5});
-  EXPECT_EQ(cache.tree.peek("", Tokens{1, 2, 3, 4, 9}).num_evictable_blocks, 1);
-  EXPECT_EQ(cache.tree.peek("", Tokens{1, 2, 9}).num_evictable_blocks, 0);
+  EXPECT_EQ(cache.tree.peek("", Tokens{1, 2, 3, 4, 9}).num_evictable.full, 1);
+  EXPECT_EQ(cache.tree.peek("", Tokens{1, 2, 9}).num_evictable.full, 0);
   lock = PrefixLock();
-  EXPECT_EQ(cache.tree.peek("", Tokens{1, 2, 3, 4, 9}).num_evictable_blocks, 4);
+  EXPECT_EQ(cache.tree.peek("", Tokens{1, 2, 3, 4, 9}).num_evictable.full, 4);
 }
 
 // root -> A (4 blocks) -> {B (2), C (3)}, D (5); created and used in the order of the arguments.

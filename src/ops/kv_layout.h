@@ -31,10 +31,20 @@ struct KvGroup {
   }
 };
 
-/// The cache of a model as data. One block id stands for `block_size` tokens in every group.
+/// The cache of a model as data. One block id stands for `block_size` tokens in every group that
+/// sees everything, another one for the same tokens in every group with a window.
 struct KvLayout {
   std::int64_t block_size = 32;  ///< tokens
   std::vector<KvGroup> groups;
+
+  /// The largest window; 0 = no group has one.
+  std::int64_t window() const {
+    std::int64_t largest = 0;
+    for (const KvGroup& group : groups) {
+      largest = group.window > largest ? group.window : largest;
+    }
+    return largest;
+  }
 
   std::int64_t bytes_per_token() const {
     std::int64_t sum = 0;
@@ -42,6 +52,15 @@ struct KvLayout {
       sum += group.bytes_per_token();
     }
     return sum;
+  }
+
+  /// Of a block in the groups that have a window, or in those that have none.
+  std::int64_t bytes_per_block(bool windowed) const {
+    std::int64_t sum = 0;
+    for (const KvGroup& group : groups) {
+      sum += (group.window > 0) == windowed ? group.bytes_per_token() : 0;
+    }
+    return sum * block_size;
   }
 
   std::int64_t bytes_per_block() const { return bytes_per_token() * block_size; }

@@ -41,12 +41,12 @@ struct Count {
   std::int64_t num_running = 0;
   std::int64_t num_tokens = 0;
   std::int64_t num_new_blocks = 0;
-  std::int64_t num_reclaimed = 0;   ///< blocks that the preempted leave
-  std::int64_t num_pinned = 0;      ///< of the admitted: cached blocks that nobody holds
-  std::int64_t num_cached = 0;      ///< of the admitted: all cached blocks
-  std::int64_t blocks_of_last = 0;  ///< held by the one that runs on, if it is alone
-  std::size_t hint = 0;             ///< index of the snapshot found last
-  std::size_t last = 0;             ///< of the pick before
+  BlockCount reclaimed;  ///< blocks that the preempted leave
+  BlockCount pinned;     ///< of the admitted: cached blocks that nobody holds
+  BlockCount cached;     ///< of the admitted: all cached blocks
+  BlockCount of_last;    ///< held by the one that runs on, if it is alone
+  std::size_t hint = 0;  ///< index of the snapshot found last
+  std::size_t last = 0;  ///< of the pick before
   bool is_ascending = true;
 };
 
@@ -61,12 +61,12 @@ Status check_leavers(const Plan& plan, const PlannerState& state, Count* count) 
     if (seq == nullptr || contains(plan.ended, id)) {
       return bad("preempts " + to_text(id) + ", which does not run");
     }
-    count->num_reclaimed += seq->num_reclaimable_blocks;
+    count->reclaimed += seq->reclaimable();
   }
   for (const SeqSnapshot& seq : state.running) {
     if (!contains(plan.ended, seq.id) && !contains(plan.preempts, seq.id)) {
       ++count->num_running;
-      count->blocks_of_last = seq.num_blocks;
+      count->of_last = seq.held();
     }
   }
   return {};
@@ -74,15 +74,14 @@ Status check_leavers(const Plan& plan, const PlannerState& state, Count* count) 
 
 // The best that is certain. Those who leave may leave the very blocks with which others begin, so
 // that all cached blocks of these count where the blocks of those do.
-std::int64_t available(const PlannerState& state, const Count& count) {
-  const std::int64_t now = state.num_free_blocks + state.num_evictable_blocks;
-  std::int64_t most =
-      std::max(now - count.num_pinned, now + count.num_reclaimed - count.num_cached);
-  if (count.num_running <= 1) {
-    // Alone, a sequence has the whole pool but what it holds itself.
-    most = std::max(most, state.num_blocks - count.blocks_of_last - count.num_cached);
-  }
-  return most;
+BlockCount available(const PlannerState& state, const Count& count) {
+  const auto larger = [](const BlockCount& a, const BlockCount& b) {
+    return BlockCount{std::max(a.full, b.full), std::max(a.window, b.window)};
+  };
+  const BlockCount now = state.available();
+  const BlockCount most = larger(now - count.pinned, now + count.reclaimed - count.cached);
+  // Alone, a sequence has the whole pool but what it holds itself.
+  return count.num_running <= 1 ? larger(most, state.pool() - count.of_last - count.cached) : most;
 }
 
 Status check_pick(const Pick& pick, const Plan& plan, const PlannerState& state,
@@ -100,8 +99,10 @@ Status check_pick(const Pick& pick, const Plan& plan, const PlannerState& state,
   const std::int64_t held = is_admit ? seq->num_computed / limits.block_size : seq->num_blocks;
   count->num_new_blocks += std::max<std::int64_t>(
       num_blocks_for(seq->num_computed + pick.num_tokens, limits.block_size) - held, 0);
-  count->num_pinned += is_admit ? seq->num_pinned_blocks : 0;
-  count->num_cached += is_admit ? held : 0;
+  if (is_admit) {
+    count->pinned += seq->pinned();
+    count->cached += limits.cached_blocks(seq->num_computed);
+  }
   return {};
 }
 
@@ -147,6 +148,12 @@ std::int64_t StepLimits::max_step_tokens() const {
   return std::max(max_num_tokens, max_num_seqs + block_size) + merge_tokens;
 }
 
+BlockCount StepLimits::cached_blocks(std::int64_t num_tokens) const {
+  const std::int64_t num_blocks = num_tokens / block_size;
+  return {num_blocks,
+          window > 0 ? num_blocks - first_window_block(num_tokens, window, block_size) : 0};
+}
+
 void Plan::clear() {
   ended.clear();
   preempts.clear();
@@ -176,11 +183,12 @@ Status validate(const Plan& plan, const PlannerState& state, const StepLimits& l
       count.num_tokens > limits.max_step_tokens()) {
     return bad("more sequences or tokens than a step may hold");
   }
+  const BlockCount most = available(state, count);
   if (count.num_new_blocks != plan.num_new_blocks ||
-      count.num_new_blocks > available(state, count)) {
+      !most.holds(limits.demand(count.num_new_blocks))) {
     return bad("takes " + std::to_string(count.num_new_blocks) + " blocks, announces " +
                std::to_string(plan.num_new_blocks) + ", available are " +
-               std::to_string(available(state, count)));
+               std::to_string(most.full) + ", of windows " + std::to_string(most.window));
   }
   return check_admits(plan);
 }

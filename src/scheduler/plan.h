@@ -28,6 +28,7 @@ struct StepLimits {
   std::int64_t max_num_partials = 2;    ///< unfinished prefills after a step
   std::int64_t max_logits_tokens = 32;  ///< prompt tokens with logits in a step
   std::int64_t block_size = 32;
+  std::int64_t window = 0;  ///< tokens that the layers with a window see; 0 = there are none
   Mixing mixing = Mixing::kDecodeFirst;
   std::chrono::nanoseconds step_target{};  ///< of adaptive mixing
   /// A waiting sequence displaces running ones that are less important by more than this; < 0:
@@ -39,6 +40,19 @@ struct StepLimits {
 
   /// Tokens that no step exceeds: what buffers are sized for.
   std::int64_t max_step_tokens() const;
+
+  /// What num_blocks more blocks of a sequence take of both pools.
+  BlockCount demand(std::int64_t num_blocks) const {
+    return {num_blocks, window > 0 ? num_blocks : 0};
+  }
+
+  /// Window blocks that a decoding sequence of that many tokens holds at most.
+  std::int64_t window_blocks(std::int64_t num_tokens) const {
+    return most_window_blocks(num_tokens, window, block_size);
+  }
+
+  /// What a cached prefix of that many tokens takes of both pools.
+  BlockCount cached_blocks(std::int64_t num_tokens) const;
 
   /// Rows of logits that no step exceeds.
   std::int64_t max_step_logits() const { return max_num_seqs + max_logits_tokens; }
@@ -53,8 +67,18 @@ struct PlannerState {
   std::int64_t num_blocks = 0;                  ///< of the pool
   std::int64_t num_free_blocks = 0;
   std::int64_t num_evictable_blocks = 0;
+  std::int64_t num_window_blocks = 0;  ///< of the pool of the layers with a window
+  std::int64_t num_free_window_blocks = 0;
+  std::int64_t num_evictable_window_blocks = 0;
   std::int64_t hold_blocks = 0;        ///< nothing is admitted while fewer are free or evictable
   std::int64_t num_stalled_steps = 0;  ///< the last steps, as many as had no decode row
+
+  BlockCount pool() const { return {num_blocks, num_window_blocks}; }
+
+  BlockCount available() const {
+    return BlockCount{num_free_blocks, num_free_window_blocks} +
+           BlockCount{num_evictable_blocks, num_evictable_window_blocks};
+  }
 };
 
 /// A sequence that the planner ends, and why.
@@ -70,8 +94,9 @@ struct Plan {
   std::vector<SeqId> preempts;
   std::int64_t num_displaced = 0;  ///< of the preempts the last: they made room for admits
   std::vector<SeqId> admits;
-  std::vector<Pick> picks;             ///< decode rows first; every admitted sequence is among them
-  std::int64_t num_new_blocks = 0;     ///< that the picks take; what is not free is evicted
+  std::vector<Pick> picks;  ///< decode rows first; every admitted sequence is among them
+  /// That the picks take, of each kind; what is not free is evicted.
+  std::int64_t num_new_blocks = 0;
   SeqId passed{};                      ///< waiting: had no room while later ones began
   std::int64_t num_passing = 0;        ///< how many did
   std::int64_t prefill_allowance = 0;  ///< tokens that the step's time left to prefill

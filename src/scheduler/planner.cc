@@ -30,8 +30,8 @@ Planner::Planner(const StepLimits& limits, std::unique_ptr<SchedulePolicy> sched
 const Plan& Planner::next(const PlannerState& state) {
   plan_.clear();
   counts_claims_ = false;
-  num_pool_blocks_ = state.num_blocks;
-  num_available_ = state.num_free_blocks + state.num_evictable_blocks;
+  pool_ = state.pool();
+  available_ = certain_ = state.available();
   expire(state);
   if (plan_prefill_alone(state)) {
     return plan_;
@@ -106,8 +106,8 @@ void Planner::expire(const PlannerState& state) {
 // All that the last running sequence does not hold is free, or held by nobody once the others left.
 void Planner::recount_if_alone() {
   if (alive_.size() <= 1) {
-    const std::int64_t held = alive_.empty() ? 0 : alive_.front().num_blocks;
-    num_available_ = num_pool_blocks_ - held - plan_.num_new_blocks;
+    const BlockCount held = alive_.empty() ? BlockCount() : alive_.front().held();
+    available_ = pool_ - held - limits_.demand(plan_.num_new_blocks);
     counts_claims_ = counts_claims_ || !plan_.ended.empty() || !plan_.preempts.empty();
   }
 }
@@ -128,6 +128,17 @@ std::int64_t Planner::blocks_to_reach(const SeqSnapshot& seq, std::int64_t num_t
       num_blocks_for(seq.num_computed + num_tokens, limits_.block_size) - seq.num_blocks, 0);
 }
 
+// How many blocks a sequence can be given: every one takes one of each pool.
+std::int64_t Planner::num_takeable() const {
+  return limits_.window > 0 ? std::min(available_.full, available_.window) : available_.full;
+}
+
+void Planner::take(std::int64_t num_blocks) {
+  plan_.num_new_blocks += num_blocks;
+  available_ -= limits_.demand(num_blocks);
+  certain_ -= limits_.demand(num_blocks);
+}
+
 void Planner::plan_decode() {
   const auto needed = [this] {
     std::int64_t sum = 0;
@@ -136,7 +147,7 @@ void Planner::plan_decode() {
     }
     return sum;
   };
-  while (needed() > num_available_) {
+  while (needed() > num_takeable()) {
     if (!preempt_one()) {
       // Even alone in the whole pool the sequence does not fit.
       end(alive_.front().id, Code::kResourceExhausted);
@@ -145,10 +156,8 @@ void Planner::plan_decode() {
   }
   for (const SeqSnapshot& seq : alive_) {
     if (seq.is_decode()) {
-      const std::int64_t blocks = blocks_to_reach(seq, 1);
       plan_.picks.push_back({seq.id, 1});
-      plan_.num_new_blocks += blocks;
-      num_available_ -= blocks;
+      take(blocks_to_reach(seq, 1));
     }
   }
 }
@@ -166,16 +175,14 @@ void Planner::plan_partials(const PlannerState& state) {
       num_tokens = chunk_tokens(seq, budget_);
     }
     const std::int64_t room =
-        (seq.num_blocks + num_available_) * limits_.block_size - seq.num_computed;
+        (seq.num_blocks + num_takeable()) * limits_.block_size - seq.num_computed;
     num_tokens = std::min(num_tokens, room);
     if (num_tokens <= 0) {
       --budget_.num_partials;
       continue;
     }
-    const std::int64_t blocks = blocks_to_reach(seq, num_tokens);
     plan_.picks.push_back({seq.id, num_tokens});
-    plan_.num_new_blocks += blocks;
-    num_available_ -= blocks;
+    take(blocks_to_reach(seq, num_tokens));
     charge(seq, num_tokens, &budget_);
   }
 }
@@ -200,7 +207,7 @@ bool Planner::preempt_one() {
   }
   const auto victim = alive_.begin() + preempt_->victim(alive_);
   plan_.preempts.push_back(victim->id);
-  num_available_ += victim->num_reclaimable_blocks;
+  available_ += victim->reclaimable();
   alive_.erase(victim);
   recount_if_alone();
   return true;

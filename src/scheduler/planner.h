@@ -64,14 +64,22 @@ class Planner {
   void end(SeqId id, Code code);
   bool has_ended(SeqId id) const;
   std::int64_t blocks_to_reach(const SeqSnapshot& seq, std::int64_t num_tokens) const;
+  std::int64_t num_takeable() const;
+  void take(std::int64_t num_blocks);
 
   // Admission (planner_admission.cc).
   void plan_admissions(const PlannerState& state);
   bool collect_admissible(const PlannerState& state);
   void forecast_running();
-  std::int64_t claimed_blocks(const SeqSnapshot& waiting) const;
+  BlockCount claimed_blocks(const SeqSnapshot& waiting) const;
+  BlockCount begin_blocks(const SeqSnapshot& waiting) const;
   std::int64_t known_blocks(const SeqSnapshot& waiting) const;
-  std::int64_t wanted_blocks(const SeqSnapshot& waiting) const;
+  BlockCount wanted_blocks(const SeqSnapshot& waiting) const;
+  std::int64_t window_reserve(const SeqSnapshot& running) const;
+  std::int64_t chunk_window_blocks() const;
+  void limit_chunks(std::int64_t num_window_blocks);
+  std::int64_t window_blocks_left() const;
+  bool has_window_room(const SeqSnapshot& waiting) const;
   bool has_room(const SeqSnapshot& waiting);
   void take_room(const SeqSnapshot& waiting);
   void skip_ahead(std::span<const SeqSnapshot> later, const SeqSnapshot& first);
@@ -90,11 +98,12 @@ class Planner {
   std::vector<SeqSnapshot> alive_;       // running, neither ended nor preempted
   std::vector<SeqSnapshot> admissible_;  // waiting, and there is room
   std::vector<SeqSnapshot> victims_;
-  std::int64_t num_pool_blocks_ = 0;
-  std::int64_t num_available_ = 0;  // free or evictable, not yet given to a pick
-  bool counts_claims_ = false;      // num_available_ counts blocks of sequences that leave
-  std::int64_t room_ = 0;           // blocks beyond what running and admissible ones are to take
-  std::int64_t num_skipping_ = 0;   // of the admissible, the last: they pass the first in line
+  BlockCount pool_;
+  BlockCount available_;           // free or evictable, not yet given to a pick
+  BlockCount certain_;             // the same without blocks of sequences that leave
+  bool counts_claims_ = false;     // available_ counts those
+  BlockCount room_;                // beyond what running and admissible ones are to take
+  std::int64_t num_skipping_ = 0;  // of the admissible, the last: they pass the first in line
   CompletionForecast forecast_;
   std::vector<ExpectedEnd> ends_;
   Budget budget_;

@@ -20,34 +20,54 @@ std::int64_t at_least_one(std::int64_t num_tokens) {
 
 // Blocks of its cached prefix that somebody holds. Where sequences have left in this step, these
 // may be the blocks that they left.
-std::int64_t Planner::claimed_blocks(const SeqSnapshot& waiting) const {
-  return waiting.num_computed / limits_.block_size - waiting.num_pinned_blocks;
+BlockCount Planner::claimed_blocks(const SeqSnapshot& waiting) const {
+  return limits_.cached_blocks(waiting.num_computed) - waiting.pinned();
+}
+
+// Of what is available, the blocks with which a waiting sequence would begin.
+BlockCount Planner::begin_blocks(const SeqSnapshot& waiting) const {
+  return counts_claims_ ? waiting.pinned() + claimed_blocks(waiting) : waiting.pinned();
 }
 
 // Blocks that the known tokens of a waiting sequence take, those that it pins among them.
 std::int64_t Planner::known_blocks(const SeqSnapshot& waiting) const {
   return num_blocks_for(waiting.num_tokens, limits_.block_size) -
-         waiting.num_computed / limits_.block_size + waiting.num_pinned_blocks +
-         (counts_claims_ ? claimed_blocks(waiting) : 0);
+         waiting.num_computed / limits_.block_size + begin_blocks(waiting).full;
 }
 
-// The same with what it is expected to produce, and one that it may leave half empty.
-std::int64_t Planner::wanted_blocks(const SeqSnapshot& waiting) const {
-  return known_blocks(waiting) +
-         num_blocks_for(admission_->reserve_new(waiting), limits_.block_size) + 1;
+// The same with what it is expected to produce, and one that it may leave half empty. Of window
+// blocks, what it holds at a time: those behind the window come back.
+BlockCount Planner::wanted_blocks(const SeqSnapshot& waiting) const {
+  const std::int64_t num_new = admission_->reserve_new(waiting);
+  const std::int64_t held = limits_.window_blocks(waiting.num_tokens + num_new) -
+                            limits_.cached_blocks(waiting.num_computed).window;
+  return {known_blocks(waiting) + num_blocks_for(num_new, limits_.block_size) + 1,
+          begin_blocks(waiting).window + std::max(held, limits_.demand(1).window)};
 }
 
-// What the running sequences are expected to take beyond this step.
+// Window blocks that a running sequence is expected to hold beyond those that it has.
+std::int64_t Planner::window_reserve(const SeqSnapshot& running) const {
+  const std::int64_t num_tokens = running.num_tokens + admission_->reserve_running(running);
+  return std::max<std::int64_t>(limits_.window_blocks(num_tokens) - running.num_window_blocks, 0);
+}
+
+// What the running sequences are expected to take beyond this step. Of window blocks a step's
+// chunks take some for a while, too.
 void Planner::forecast_running() {
   std::int64_t num_blocks = 0;
+  std::int64_t num_window_blocks = 0;
   std::int64_t num_tokens = 0;
   for (const SeqSnapshot& seq : alive_) {
     num_blocks += blocks_to_reach(seq, seq.num_uncached());
     num_tokens += admission_->reserve_running(seq);
+    num_window_blocks += window_reserve(seq);
   }
-  const std::int64_t free =
-      num_available_ - std::max<std::int64_t>(num_blocks - plan_.num_new_blocks, 0);
-  room_ = free - num_blocks_for(num_tokens, limits_.block_size);
+  const auto beyond_plan = [this](std::int64_t num_wanted) {
+    return std::max<std::int64_t>(num_wanted - plan_.num_new_blocks, 0);
+  };
+  const std::int64_t free = available_.full - beyond_plan(num_blocks);
+  room_.full = free - num_blocks_for(num_tokens, limits_.block_size);
+  room_.window = available_.window - beyond_plan(num_window_blocks) - chunk_window_blocks();
   if (limits_.simulates_completion) {
     ends_.clear();
     for (const SeqSnapshot& seq : alive_) {
@@ -59,9 +79,22 @@ void Planner::forecast_running() {
   }
 }
 
+// Window blocks that are left to the chunks of a step.
+std::int64_t Planner::chunk_window_blocks() const {
+  const std::int64_t step = num_blocks_for(limits_.max_step_tokens(), limits_.block_size);
+  return limits_.window > 0 ? std::min(step, std::max<std::int64_t>(pool_.window / 4, 1)) : 0;
+}
+
+bool Planner::has_window_room(const SeqSnapshot& waiting) const {
+  return limits_.window == 0 || wanted_blocks(waiting).window <= room_.window;
+}
+
 bool Planner::has_room(const SeqSnapshot& waiting) {
+  if (!has_window_room(waiting)) {
+    return false;
+  }
   if (!limits_.simulates_completion) {
-    return wanted_blocks(waiting) <= room_;
+    return wanted_blocks(waiting).full <= room_.full;
   }
   const std::int64_t left = at_least_one(admission_->reserve_new(waiting));
   const std::int64_t known = (known_blocks(waiting) + 1) * limits_.block_size;
@@ -91,7 +124,8 @@ bool Planner::collect_admissible(const PlannerState& state) {
       continue;
     }
     const bool is_alone = alive_.empty() && admissible_.empty();
-    if (is_alone && known_blocks(seq) > num_available_) {
+    const BlockCount least{known_blocks(seq), limits_.demand(1).window + begin_blocks(seq).window};
+    if (is_alone && !available_.holds(least)) {
       end(seq.id, Code::kResourceExhausted);
       return false;
     }
@@ -110,10 +144,10 @@ bool Planner::collect_admissible(const PlannerState& state) {
 
 // Lets later sequences begin that end before the first one's room is there, or leave it that room.
 void Planner::skip_ahead(std::span<const SeqSnapshot> later, const SeqSnapshot& first) {
-  if (!limits_.simulates_completion || first.num_passed >= kMaxPassed) {
+  if (!limits_.simulates_completion || first.num_passed >= kMaxPassed || !has_window_room(first)) {
     return;
   }
-  const std::int64_t wanted = wanted_blocks(first) * limits_.block_size;
+  const std::int64_t wanted = wanted_blocks(first).full * limits_.block_size;
   const std::int64_t start = forecast_.steps_until_free(wanted);
   if (start == CompletionForecast::kNever) {
     return;
@@ -175,21 +209,23 @@ bool Planner::displace_for(const SeqSnapshot& waiting) {
     return a.priority != b.priority ? a.priority < b.priority : a.id > b.id;
   });
   bool lacks_row = std::ssize(admissible_) >= budget_.num_seqs;
-  std::int64_t lacking = has_room(waiting) ? 0 : wanted_blocks(waiting) - room_;
-  if (lacking > 0 && !counts_claims_) {
+  BlockCount lacking = has_room(waiting) ? BlockCount() : wanted_blocks(waiting) - room_;
+  const auto lacks = [&] { return lacking.full > 0 || lacking.window > 0; };
+  if (lacks() && !counts_claims_) {
     lacking += claimed_blocks(waiting);
     for (const SeqSnapshot& seq : admissible_) {
       lacking += claimed_blocks(seq);
     }
   }
   std::size_t count = 0;
-  while (count < victims_.size() && (lacks_row || lacking > 0)) {
+  while (count < victims_.size() && (lacks_row || lacks())) {
     const SeqSnapshot& seq = victims_[count++];
     lacks_row = false;
-    lacking -= seq.num_reclaimable_blocks + blocks_to_reach(seq, seq.num_uncached()) +
-               admission_->reserve_running(seq) / limits_.block_size;
+    lacking -= seq.reclaimable();
+    lacking.full -= blocks_to_reach(seq, seq.num_uncached()) +
+                    admission_->reserve_running(seq) / limits_.block_size;
   }
-  if (lacks_row || lacking > 0) {
+  if (lacks_row || lacks()) {
     return false;
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -210,28 +246,50 @@ void Planner::displace(const SeqSnapshot& victim) {
   const auto pick = std::find_if(plan_.picks.begin(), plan_.picks.end(),
                                  [&victim](const Pick& p) { return p.seq == victim.id; });
   if (pick != plan_.picks.end()) {
-    const std::int64_t blocks = blocks_to_reach(victim, pick->num_tokens);
-    plan_.num_new_blocks -= blocks;
-    num_available_ += blocks;
+    take(-blocks_to_reach(victim, pick->num_tokens));
     plan_.picks.erase(pick);
   }
   plan_.preempts.push_back(victim.id);
   ++plan_.num_displaced;
   ++budget_.num_seqs;
-  num_available_ += victim.num_reclaimable_blocks;
+  available_ += victim.reclaimable();
   counts_claims_ = true;
   recount_if_alone();
 }
 
+// Chunks of those that begin take window blocks for all their tokens, though few are kept.
+void Planner::limit_chunks(std::int64_t num_window_blocks) {
+  const std::int64_t most = std::max<std::int64_t>(num_window_blocks, 0) * limits_.block_size;
+  if (limits_.window > 0 && budget_.num_tokens + budget_.merge_tokens > most) {
+    budget_.num_tokens = std::min(budget_.num_tokens, most);
+    budget_.merge_tokens = 0;
+  }
+}
+
+// What the admissible leave of the window blocks to their chunks: a sequence that runs alone may
+// have been admitted without room for the chunks of a step.
+std::int64_t Planner::window_blocks_left() const {
+  BlockCount with_leavers = available_;
+  BlockCount without = certain_;
+  for (const SeqSnapshot& seq : admissible_) {
+    with_leavers -= begin_blocks(seq);
+    without -= seq.pinned();
+  }
+  // Each but one may leave a part of a block to nobody.
+  return std::max(with_leavers.window, without.window) - std::ssize(admissible_) + 1;
+}
+
 void Planner::plan_admissions(const PlannerState& state) {
-  const bool on_hold = !alive_.empty() && num_available_ < state.hold_blocks;
+  const bool on_hold = !alive_.empty() && num_takeable() < state.hold_blocks;
   budget_.num_seqs = limits_.max_num_seqs - std::ssize(alive_);
   const bool has_row = budget_.num_seqs > 0 || limits_.displace_threshold >= 0;
   if (state.waiting.empty() || on_hold || !has_row || budget_.num_tokens <= 0) {
     return;
   }
+  limit_chunks(chunk_window_blocks());
   while (!collect_admissible(state)) {
   }
+  limit_chunks(window_blocks_left());
   const auto first_skipping = admissible_.end() - num_skipping_;
   for (const Pick& pick : schedule_->pick(admissible_, budget_)) {
     const auto seq = std::find_if(admissible_.begin(), admissible_.end(),
@@ -242,8 +300,8 @@ void Planner::plan_admissions(const PlannerState& state) {
         seq->num_computed / limits_.block_size;
     plan_.admits.push_back(pick.seq);
     plan_.picks.push_back(pick);
-    plan_.num_new_blocks += blocks;
-    num_available_ -= blocks + seq->num_pinned_blocks + (counts_claims_ ? claimed_blocks(*seq) : 0);
+    take(blocks);
+    available_ -= begin_blocks(*seq);
     plan_.num_passing += seq >= first_skipping ? 1 : 0;
   }
 }

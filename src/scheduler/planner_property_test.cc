@@ -14,6 +14,7 @@ class World {
       : random_(seed),
         limits_(random_limits()),
         num_blocks_(64 / limits_.block_size),
+        num_window_blocks_(limits_.window_blocks(64) + (limits_.window > 0 ? below(12) : 0)),
         order_(static_cast<ScheduleOrder>(below(kNumScheduleOrders))),
         planner_(limits_, make_schedule_policy(order_, std::chrono::microseconds(below(3) * 1000)),
                  make_least_recompute(), random_admission()) {
@@ -61,6 +62,7 @@ class World {
                       .max_num_partials = 2,
                       .max_logits_tokens = 1 + below(4),
                       .block_size = 1 + below(5)};
+    limits.window = below(3) == 0 ? 1 + below(20) : 0;
     limits.mixing = static_cast<Mixing>(below(3));
     limits.step_target = std::chrono::milliseconds(5 + below(40));
     limits.displace_threshold = below(3) - 1;
@@ -103,12 +105,12 @@ class World {
     return shown;
   }
 
-  std::int64_t num_free() const {
-    std::int64_t held = 0;
+  BlockCount num_free() const {
+    BlockCount free{num_blocks_, num_window_blocks_};
     for (const SeqSnapshot& seq : running_) {
-      held += seq.num_blocks;
+      free -= seq.held();
     }
-    return num_blocks_ - held;
+    return free;
   }
 
   static SeqSnapshot take(std::vector<SeqSnapshot>& from, SeqId id) {
@@ -122,6 +124,7 @@ class World {
   void step() {
     for (SeqSnapshot& seq : running_) {
       seq.num_reclaimable_blocks = seq.num_blocks;
+      seq.num_reclaimable_window_blocks = seq.num_window_blocks;
       seq.num_recompute_tokens = seq.num_computed;
     }
     PlannerState state;
@@ -130,7 +133,9 @@ class World {
     state.waiting = shown;
     state.num_stalled_steps = num_stalled_;
     state.num_blocks = num_blocks_;
-    state.num_free_blocks = num_free();
+    state.num_free_blocks = num_free().full;
+    state.num_window_blocks = num_window_blocks_;
+    state.num_free_window_blocks = num_free().window;
     const Plan plan = planner_.next(state);
     ASSERT_EQ(validate(plan, state, limits_).message(), "") << to_text(plan);
     ASSERT_FALSE(plan.picks.empty());  // no input fits no pool here, so each step gets on
@@ -141,7 +146,7 @@ class World {
   void apply(const Plan& plan) {
     for (const SeqId id : plan.preempts) {
       SeqSnapshot seq = take(running_, id);
-      seq.num_computed = seq.num_blocks = 0;
+      seq.num_computed = seq.num_blocks = seq.num_window_blocks = 0;
       ++seq.num_preemptions;
       ++num_preempted;
       waiting_.push_back(seq);
@@ -173,7 +178,7 @@ class World {
     num_prefill_alone += had_decode && !has_decode ? 1 : 0;
     num_stalled_ = has_decode ? 0 : num_stalled_ + 1;
     ASSERT_LE(num_stalled_ * (had_decode ? 1 : 0), 9);
-    ASSERT_GE(num_free(), 0);
+    ASSERT_TRUE(num_free().holds({0, 0}));
     sort(waiting_);
     sort(running_);
     planner_.observe({.num_running = std::ssize(running_),
@@ -185,7 +190,11 @@ class World {
 
   void compute(SeqSnapshot& seq, std::int64_t num_tokens) const {
     seq.num_computed += num_tokens;
-    seq.num_blocks = (seq.num_computed + limits_.block_size - 1) / limits_.block_size;
+    seq.num_blocks = num_blocks_for(seq.num_computed, limits_.block_size);
+    if (limits_.window > 0) {  // what is behind it goes back after the step
+      seq.num_window_blocks =
+          seq.num_blocks - first_window_block(seq.num_computed, limits_.window, limits_.block_size);
+    }
     if (seq.num_uncached() == 0) {
       ++seq.num_tokens;
       ++seq.num_output;
@@ -195,6 +204,7 @@ class World {
   std::mt19937 random_;
   StepLimits limits_;
   std::int64_t num_blocks_;
+  std::int64_t num_window_blocks_;
   ScheduleOrder order_;
   Planner planner_;
   std::int64_t num_stalled_ = 0;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "kvcache/block_pool.h"
 #include "request/request.h"
 
 namespace plumb {
@@ -24,13 +25,16 @@ struct SeqSnapshot {
   std::int64_t num_output = 0;
   std::int64_t max_output = 0;
   std::int64_t num_blocks = 0;         ///< held; 0 if waiting
+  std::int64_t num_window_blocks = 0;  ///< likewise, of the layers with a window
   std::int64_t num_shared_tokens = 0;  ///< waiting: of its prefix, being computed for another one
   std::int64_t num_pinned_blocks = 0;  ///< waiting: cached blocks that nobody else holds now
-  std::int64_t num_reclaimable_blocks = 0;  ///< running: free or evictable after its preemption
-  std::int64_t num_recompute_tokens = 0;    ///< running: computed and not cached after preemption
-  std::int64_t num_preemptions = 0;         ///< so far
-  std::int64_t num_passed = 0;              ///< waiting: later ones that began while it was first
-  std::int64_t tokens_waited = 0;           ///< waiting: tokens that the engine computed meanwhile
+  std::int64_t num_pinned_window_blocks = 0;  ///< likewise, of the layers with a window
+  std::int64_t num_reclaimable_blocks = 0;    ///< running: free or evictable after its preemption
+  std::int64_t num_reclaimable_window_blocks = 0;  ///< likewise, of the layers with a window
+  std::int64_t num_recompute_tokens = 0;  ///< running: computed and not cached after preemption
+  std::int64_t num_preemptions = 0;       ///< so far
+  std::int64_t num_passed = 0;            ///< waiting: later ones that began while it was first
+  std::int64_t tokens_waited = 0;         ///< waiting: tokens that the engine computed meanwhile
   std::string_view routing_key = {};
   /// Waiting: for each whole block of its cached prefix a hash of all tokens to its end; only where
   /// the schedule policy asks for them.
@@ -40,6 +44,12 @@ struct SeqSnapshot {
   std::int64_t num_uncached() const { return num_tokens - num_computed; }
 
   bool is_decode() const { return num_uncached() == 1; }
+
+  BlockCount held() const { return {num_blocks, num_window_blocks}; }
+
+  BlockCount pinned() const { return {num_pinned_blocks, num_pinned_window_blocks}; }
+
+  BlockCount reclaimable() const { return {num_reclaimable_blocks, num_reclaimable_window_blocks}; }
 };
 
 /// Whether a waiting sequence does better to let another one, which computes the same prefix now,
