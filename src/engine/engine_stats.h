@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
