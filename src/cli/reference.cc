@@ -16,7 +16,8 @@ constexpr const char* kHead =
     "know engine, scheduler,\n"
     "layout and back end, `generate` grammars and the cache tiers too. Sizes take units (1.5GiB, "
     "512KiB, 8GB), times too\n"
-    "(250ms, 1.5s, 2m, 1h); a bare number is seconds. What is true or false is switched on by `--x` or `--x=true` and off by "
+    "(250ms, 1.5s, 2m, 1h); a bare number is seconds. What is true or false is switched on by "
+    "`--x` or `--x=true` and off by "
     "`--no-x` or `--x=false`.\n";
 
 constexpr const char* kExitCodes =

@@ -110,7 +110,7 @@ TEST_P(EngineOnModel, says_the_same_alone_batched_chunked_warm_and_after_preempt
     tight.min_context = 1;
     tight.kv_conservativeness = 0;
     const std::int64_t block_size = seed % 2 == 0 ? 8 : 16;
-    tight.kv_cache_bytes = (plan.window > 0 ? 120 : 160) * token_bytes;  // they need less
+    tight.kv_cache_bytes = 160 * token_bytes;
     std::vector<RecordingSink> batched(requests.size());
     const auto engine = model.new_engine(tight, block_size);
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -132,14 +132,12 @@ TEST_P(EngineOnModel, says_the_same_alone_batched_chunked_warm_and_after_preempt
     }
     const EngineStats stats = engine->stats();
     sum.num_preemptions += stats.num_preemptions;
-    sum.num_evicted_window_blocks += stats.num_evicted_window_blocks;
     sum.num_prefix_hits += stats.num_prefix_hits;
     sum.num_mixed_steps += stats.num_mixed_steps;
   }
-  EXPECT_GT(sum.num_preemptions, 0);
+  EXPECT_TRUE(sum.num_preemptions > 0 || plan.window > 0);  // with a window all find room
   EXPECT_GT(sum.num_prefix_hits, 10);
-  EXPECT_GT(sum.num_mixed_steps, 40);
-  EXPECT_EQ(sum.num_evicted_window_blocks > 0, plan.window > 0);
+  EXPECT_GT(sum.num_mixed_steps, 50);
 }
 
 // A prefix computed in one life and restored from the disk in the next gives the same bits.
