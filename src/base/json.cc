@@ -9,6 +9,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "base/json_surrogates.h"
 #include "base/text.h"
 
 namespace plumb {
@@ -326,55 +327,6 @@ class Builder {
   std::string text_;
 };
 
-int hex4(std::string_view text) {
-  int value = 0;
-  for (const char c : text.substr(0, 4)) {
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
-    if (digit < 0) {
-      return -1;
-    }
-    value = value * 16 + digit;
-  }
-  return text.size() >= 4 ? value : -1;
-}
-
-bool is_high_surrogate(int unit) {
-  return unit >= 0xD800 && unit <= 0xDBFF;
-}
-
-bool is_low_surrogate(int unit) {
-  return unit >= 0xDC00 && unit <= 0xDFFF;
-}
-
-// The library rejects lone surrogate escapes; the API accepts them as U+FFFD. Same length, so
-// offsets stay true.
-std::string replace_lone_surrogates(std::string_view text) {
-  std::string out(text);
-  for (std::size_t i = 0; i + 1 < out.size(); ++i) {
-    if (out[i] != '\\') {
-      continue;
-    }
-    if (out[i + 1] != 'u') {
-      ++i;
-      continue;
-    }
-    const int unit = hex4(std::string_view(out).substr(i + 2));
-    const bool paired = is_high_surrogate(unit) && i + 7 < out.size() && out[i + 6] == '\\' &&
-                        out[i + 7] == 'u' &&
-                        is_low_surrogate(hex4(std::string_view(out).substr(i + 8)));
-    if (paired) {
-      i += 11;
-    } else if (is_high_surrogate(unit) || is_low_surrogate(unit)) {
-      out.replace(i + 2, 4, "fffd");
-      i += 5;
-    }
-  }
-  return out;
-}
-
 Status syntax_error(std::string_view text, std::size_t offset, const std::string& what) {
   std::string shown(text.substr(std::min(offset, text.size()), 32));
   return {Code::kInvalidArgument,
@@ -386,8 +338,10 @@ Status syntax_error(std::string_view text, std::size_t offset, const std::string
 
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {
   std::string repaired;
-  if (text.find("\\u") != std::string_view::npos) {
-    repaired = replace_lone_surrogates(text);
+  // The library rejects lone surrogate escapes; the API accepts them. Same length, so that offsets
+  // stay true.
+  if (has_lone_surrogate(text)) {
+    repaired = replace_lone_surrogates(text, "fffd");
     text = repaired;
   }
   boost::json::parse_options options;
