@@ -14,7 +14,11 @@ CompileBudget CompileBudget::share(std::int64_t parts) const {
 
 Status CompileBudget::take_states(std::int64_t num) {
   num_states_ += num;
-  if (num_states_ > limits_.max_states) {
+  return check_states(0);
+}
+
+Status CompileBudget::check_states(std::int64_t num) const {
+  if (num_states_ + num > limits_.max_states) {
     return {Code::kResourceExhausted,
             "grammar: its regular parts need more than " + std::to_string(limits_.max_states) +
                 " states; lower the counts of repetitions or simplify the patterns"};

@@ -37,6 +37,9 @@ class CompileBudget {
 
   /// Counts states of automata. Errors: kResourceExhausted past the limit.
   Status take_states(std::int64_t num);
+  /// Whether so many more states would be within the limit; counts nothing. Errors as
+  /// take_states().
+  Status check_states(std::int64_t num) const;
   /// Errors: kResourceExhausted if a set has more expressions than allowed.
   Status check_expressions(std::int64_t num) const;
   /// Asks is_cancelled on every 64th call. Errors: kDeadlineExceeded.

@@ -30,10 +30,14 @@ class Dfa::Builder {
     find_classes(regex);
     PLUMB_RETURN_IF_ERROR(find_states(regex));
     set_->drop_derivatives();
+    PLUMB_RETURN_IF_ERROR(budget_->poll_now());
     drop_dead_states();
+    PLUMB_RETURN_IF_ERROR(budget_->poll_now());
     join_equal_classes();
+    PLUMB_RETURN_IF_ERROR(budget_->poll_now());
     find_only_bytes();
     PLUMB_RETURN_IF_ERROR(find_horizon_classes());
+    PLUMB_RETURN_IF_ERROR(budget_->poll_now());
     dfa_.find_digest();
     return std::move(dfa_);
   }
@@ -87,6 +91,7 @@ class Dfa::Builder {
         if (set_->first_bytes(from).contains(byte)) {
           PLUMB_RETURN_IF_ERROR(budget_->poll());
           const RegexId derivative = set_->derivative(from, byte);
+          PLUMB_RETURN_IF_ERROR(set_->status());
           to = derivative == set_->none() ? kDead : state_of(derivative);
         }
         dfa_.next_.push_back(to);
@@ -291,7 +296,10 @@ class Dfa::Builder {
 };
 
 Result<Dfa> Dfa::build(RegexId regex, RegexSet* set, CompileBudget* budget) {
-  return Builder(set, budget).build(regex);
+  set->set_budget(budget);
+  Result<Dfa> dfa = Builder(set, budget).build(regex);
+  set->set_budget(nullptr);
+  return dfa;
 }
 
 void Dfa::find_digest() {

@@ -110,5 +110,27 @@ TEST(Dfa, refuses_an_expression_that_nests_too_deep) {
   EXPECT_EQ(Dfa::build(regex, &set, &budget).status().code(), Code::kResourceExhausted);
 }
 
+TEST(Dfa, one_derivative_of_a_long_expression_asks_too) {
+  // Any of the parts may be left out, so each derivative looks at all.
+  RegexSet set;
+  std::vector<RegexId> parts;
+  for (int i = 0; i < 1'000; ++i) {
+    parts.push_back(set.repeat(set.literal("a" + std::to_string(i)), 0, 1));
+  }
+  CompileBudget::Limits limits;
+  limits.max_states = 1;
+  std::int64_t num_asked = 0;
+  CompileBudget budget(limits, [&] {
+    ++num_asked;
+    return false;
+  });
+  EXPECT_EQ(Dfa::build(set.concat(parts), &set, &budget).status().code(), Code::kResourceExhausted);
+  EXPECT_GT(num_asked, 10);
+  num_asked = 0;
+  CompileBudget stopped({}, [&] { return ++num_asked >= 10; });
+  EXPECT_EQ(Dfa::build(set.concat(parts), &set, &stopped).status().code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(num_asked, 10);
+}
+
 }  // namespace
 }  // namespace plumb

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
+#include <utility>
 
 namespace plumb {
 
 namespace {
-
-using State = JsonNumberSets::State;
 
 /// Decimal digits that a double always keeps.
 constexpr int kExactDigits = 15;
@@ -16,100 +16,13 @@ constexpr int kExactDigits = 15;
 constexpr std::int64_t kMaxCountedStates = 50'000;
 constexpr std::int64_t kMinChars = 20;
 constexpr std::int64_t kMaxDivisorStates = 2'500;
+/// Of several divisors together.
+constexpr std::int64_t kMaxCommonStates = 25'000;
+/// Their scaled moduli fit 64 bits.
+constexpr int kMaxCommonScale = 12;
 
 bool is_zero(const Decimal& value) {
   return value.whole == "0" && value.fraction.empty();
-}
-
-/// Builds an automaton from a transition function over keys; the first key added is the start.
-template <class Key>
-class Builder {
- public:
-  using Step = std::function<std::optional<Key>(const Key&, int symbol)>;
-
-  std::vector<State> build(const Key& start, const Step& step,
-                           const std::function<bool(const Key&)>& accepts) {
-    states_.resize(1);
-    add(start);
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      const Key key = order_[i];
-      State state;
-      state.accepting = accepts(key);
-      for (int symbol = 0; symbol < JsonNumberSets::kSymbols; ++symbol) {
-        if (const std::optional<Key> next = step(key, symbol)) {
-          state.next[static_cast<std::size_t>(symbol)] = add(*next);
-        }
-      }
-      states_[i + 1] = state;
-    }
-    return std::move(states_);
-  }
-
- private:
-  std::uint32_t add(const Key& key) {
-    const auto [it, fresh] = ids_.try_emplace(key, static_cast<std::uint32_t>(order_.size() + 1));
-    if (fresh) {
-      order_.push_back(key);
-      states_.emplace_back();
-    }
-    return it->second;
-  }
-
-  std::map<Key, std::uint32_t> ids_;
-  std::vector<Key> order_;
-  std::vector<State> states_;
-};
-
-/// Moore's partition refinement; the dead state joins every state from which nothing is accepted.
-std::vector<State> minimised(const std::vector<State>& states) {
-  std::vector<std::uint32_t> group(states.size());
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    group[i] = states[i].accepting ? 1 : 0;
-  }
-  std::size_t num_groups = 0;
-  while (true) {
-    std::map<std::vector<std::uint32_t>, std::uint32_t> signatures;
-    std::vector<std::uint32_t> refined(states.size());
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      std::vector<std::uint32_t> signature{group[i]};
-      for (const std::uint32_t next : states[i].next) {
-        signature.push_back(group[next]);
-      }
-      refined[i] =
-          signatures
-              .try_emplace(std::move(signature), static_cast<std::uint32_t>(signatures.size()))
-              .first->second;
-    }
-    group = std::move(refined);
-    if (signatures.size() == num_groups) {
-      break;
-    }
-    num_groups = signatures.size();
-  }
-  // Renumber breadth first, so that equal sets have equal states.
-  std::vector<std::uint32_t> number(num_groups, 0);
-  std::vector<std::size_t> order{0, 1};  // representatives; dead, start
-  std::vector<bool> seen(num_groups, false);
-  seen[group[0]] = true;
-  if (group[1] != group[0]) {
-    seen[group[1]] = true;
-    number[group[1]] = 1;
-  }
-  std::vector<State> result;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    State state = states[order[i]];
-    for (std::uint32_t& next : state.next) {
-      const std::uint32_t target = group[next];
-      if (!seen[target]) {
-        seen[target] = true;
-        number[target] = static_cast<std::uint32_t>(order.size());
-        order.push_back(next);
-      }
-      next = number[target];
-    }
-    result.push_back(state);
-  }
-  return result;
 }
 
 /// Where a reader of the canonical text is.
@@ -148,11 +61,6 @@ struct AllKey {
   bool negative = false;
   bool last_is_zero = false;
   int digits = 0;  ///< of the whole part, at most kExactDigits; then of both parts
-
-  bool operator<(const AllKey& other) const {
-    return std::tie(phase, negative, last_is_zero, digits) <
-           std::tie(other.phase, other.negative, other.last_is_zero, other.digits);
-  }
 };
 
 std::optional<AllKey> step_all(const AllKey& key, int symbol) {
@@ -188,11 +96,6 @@ struct CompareKey {
   bool negative = false;
   int position = 0;  ///< digits read of this part, at most one more than the bound has
   int order = 0;     ///< of what was read against the bound's digits: -1, 0, 1
-
-  bool operator<(const CompareKey& other) const {
-    return std::tie(phase, negative, position, order) <
-           std::tie(other.phase, other.negative, other.position, other.order);
-  }
 };
 
 int sign(int difference) {
@@ -247,12 +150,43 @@ struct DivideKey {
   Phase phase = Phase::kStart;
   std::int64_t remainder = 0;
   int fraction_digits = 0;
-
-  bool operator<(const DivideKey& other) const {
-    return std::tie(phase, remainder, fraction_digits) <
-           std::tie(other.phase, other.remainder, other.fraction_digits);
-  }
 };
+
+// Keys as one number and back; digits and positions are below 2^8, remainders below 2^40.
+NumberKey packed(const AllKey& key) {
+  return static_cast<NumberKey>(key.phase) | NumberKey{key.negative} << 8 |
+         NumberKey{key.last_is_zero} << 9 | static_cast<NumberKey>(key.digits) << 16;
+}
+
+AllKey all_key(NumberKey key) {
+  return {static_cast<Phase>(key & 0xFF), (key >> 8 & 1) != 0, (key >> 9 & 1) != 0,
+          static_cast<int>(key >> 16)};
+}
+
+NumberKey packed(const CompareKey& key) {
+  return static_cast<NumberKey>(key.phase) | NumberKey{key.negative} << 8 |
+         static_cast<NumberKey>(key.order + 1) << 9 | static_cast<NumberKey>(key.position) << 16;
+}
+
+CompareKey compare_key(NumberKey key) {
+  return {static_cast<Phase>(key & 0xFF), (key >> 8 & 1) != 0, static_cast<int>(key >> 16),
+          static_cast<int>(key >> 9 & 3) - 1};
+}
+
+NumberKey packed(const DivideKey& key) {
+  return static_cast<NumberKey>(key.phase) | static_cast<NumberKey>(key.fraction_digits) << 8 |
+         static_cast<NumberKey>(key.remainder) << 16;
+}
+
+DivideKey divide_key(NumberKey key) {
+  return {static_cast<Phase>(key & 0xFF), static_cast<std::int64_t>(key >> 16),
+          static_cast<int>(key >> 8 & 0xFF)};
+}
+
+template <class Key>
+std::optional<NumberKey> packed(const std::optional<Key>& key) {
+  return key ? std::optional(packed(*key)) : std::nullopt;
+}
 
 Status too_long(std::string_view json_number) {
   return Status{Code::kUnsupported, "number " + std::string(json_number.substr(0, 32)) +
@@ -310,48 +244,75 @@ Result<Decimal> parse_decimal(std::string_view json_number) {
   return value;
 }
 
-JsonNumberSets::JsonNumberSets() {
-  none_ = intern(std::vector<State>(2));
-  all_ = intern(Builder<AllKey>().build({}, step_all, accepts_all));
-  std::vector<State> whole = sets_[static_cast<std::size_t>(all_)];
-  for (State& state : whole) {
-    state.next[kPoint] = 0;
-  }
-  integers_ = intern(std::move(whole));
+JsonNumberSets::JsonNumberSets(CompileBudget* budget) : budget_(budget) {
+  none_ = intern(NumberAutomaton(2));
+  all_ = build(
+      packed(AllKey()),
+      [](NumberKey key, int symbol) { return packed(step_all(all_key(key), symbol)); },
+      [](NumberKey key) { return accepts_all(all_key(key)); });
+  integers_ = multiples_of(Divisor());
 }
 
-NumberSetId JsonNumberSets::intern(std::vector<State> states) {
-  states = minimised(states);
-  if (states.size() < 2) {
-    states.resize(2);
+NumberSetId JsonNumberSets::fail(Status status) {
+  if (status_.ok()) {
+    status_ = std::move(status);
+  }
+  return none_;
+}
+
+NumberSetId JsonNumberSets::intern(const NumberAutomaton& states) {
+  Result<NumberAutomaton> smallest = minimised(states, budget_);
+  if (!smallest.ok()) {
+    // The empty set exists in any case: it is what a failure gives.
+    sets_.resize(std::max<std::size_t>(sets_.size(), 1), NumberAutomaton(2));
+    return fail(smallest.status());
   }
   const auto [it, fresh] =
-      ids_.try_emplace(std::move(states), static_cast<NumberSetId>(sets_.size()));
+      ids_.try_emplace(std::move(smallest).value(), static_cast<NumberSetId>(sets_.size()));
   if (fresh) {
     sets_.push_back(it->first);
-    num_states_ += static_cast<std::int64_t>(it->first.size());
+    if (Status status = budget_->take_states(std::ssize(it->first)); !status.ok()) {
+      return fail(std::move(status));
+    }
   }
   return it->second;
 }
 
-const std::vector<State>& JsonNumberSets::states(NumberSetId id) const {
+const NumberAutomaton& JsonNumberSets::states(NumberSetId id) const {
   return sets_[static_cast<std::size_t>(id)];
 }
 
+NumberSetId JsonNumberSets::build(NumberKey start, const Step& step,
+                                  const std::function<bool(NumberKey)>& accepts) {
+  if (!status_.ok()) {
+    return none_;
+  }
+  const Result<NumberAutomaton> states = build_number_automaton(start, step, accepts, budget_);
+  return states.ok() ? intern(states.value()) : fail(states.status());
+}
+
 NumberSetId JsonNumberSets::product(NumberSetId a, NumberSetId b, Combine combine) {
-  using Key = std::pair<std::uint32_t, std::uint32_t>;
-  const std::vector<State>& left = states(a);
-  const std::vector<State>& right = states(b);
-  return intern(Builder<Key>().build(
-      {1, 1},
-      [&](const Key& key, int symbol) -> std::optional<Key> {
+  constexpr int kShift = 32;
+  if (!status_.ok()) {
+    return none_;
+  }
+  const NumberAutomaton& left = states(a);
+  const NumberAutomaton& right = states(b);
+  const auto left_of = [](NumberKey key) { return static_cast<std::size_t>(key >> kShift); };
+  const auto right_of = [](NumberKey key) { return static_cast<std::size_t>(key & UINT32_MAX); };
+  return build(
+      NumberKey{1} << kShift | 1,
+      [&](NumberKey key, int symbol) -> std::optional<NumberKey> {
         const auto column = static_cast<std::size_t>(symbol);
-        const Key next{left[key.first].next[column], right[key.second].next[column]};
-        return next == Key{0, 0} ? std::nullopt : std::optional(next);
+        const std::uint32_t x = left[left_of(key)].next[column];
+        const std::uint32_t y = right[right_of(key)].next[column];
+        const bool is_dead =  // whatever the other one accepts
+            (x == 0 && !combine(false, y != 0)) || (y == 0 && !combine(x != 0, false));
+        return is_dead ? std::nullopt : std::optional(NumberKey{x} << kShift | y);
       },
-      [&](const Key& key) {
-        return combine(left[key.first].accepting, right[key.second].accepting);
-      }));
+      [&](NumberKey key) {
+        return combine(left[left_of(key)].accepting, right[right_of(key)].accepting);
+      });
 }
 
 NumberSetId JsonNumberSets::both(NumberSetId a, NumberSetId b) {
@@ -360,6 +321,14 @@ NumberSetId JsonNumberSets::both(NumberSetId a, NumberSetId b) {
   }
   if (b == none_ || a == all_) {
     return b;
+  }
+  const auto left = divisors_.find(a);
+  const auto right = divisors_.find(b);
+  const auto is_exact = [&](const auto& it) {
+    return it != divisors_.end() && it->second.scale <= kMaxCommonScale;
+  };
+  if (is_exact(left) && is_exact(right)) {
+    return common_multiples(left->second, right->second);
   }
   return product(a, b, [](bool x, bool y) { return x && y; });
 }
@@ -381,25 +350,43 @@ NumberSetId JsonNumberSets::other(NumberSetId a) {
   return product(all_, a, [](bool x, bool y) { return x && !y; });
 }
 
-NumberSetId JsonNumberSets::just(const Decimal& value) {
-  std::vector<State> states(1);
-  for (const char c : value.text()) {
-    const int symbol = c == '-' ? kMinus : c == '.' ? kPoint : c - '0';
-    states.emplace_back();
-    states.back().next[static_cast<std::size_t>(symbol)] =
-        static_cast<std::uint32_t>(states.size());
+NumberSetId JsonNumberSets::one_of(std::span<const Decimal> values) {
+  NumberAutomaton trie(2);
+  for (const Decimal& value : values) {
+    if (status_.ok()) {
+      fail(budget_->poll());
+    }
+    if (status_.ok()) {
+      fail(budget_->check_states(std::ssize(trie)));
+    }
+    if (!status_.ok()) {
+      return none_;
+    }
+    std::size_t state = 1;
+    for (const char c : value.text()) {
+      const int symbol = c == '-' ? kMinus : c == '.' ? kPoint : c - '0';
+      const auto fresh = static_cast<std::uint32_t>(trie.size());
+      std::uint32_t& next = trie[state].next[static_cast<std::size_t>(symbol)];
+      const bool is_new = next == 0;
+      next = is_new ? fresh : next;
+      state = next;
+      trie.resize(trie.size() + (is_new ? 1 : 0));
+    }
+    trie[state].accepting = true;
   }
-  states.push_back({.next = {}, .accepting = true});
-  return intern(std::move(states));
+  return status_.ok() ? intern(trie) : none_;
 }
 
 NumberSetId JsonNumberSets::compare(const Decimal& bound, bool keep_less, bool keep_greater) {
-  const NumberSetId half = intern(Builder<CompareKey>().build(
-      {}, [&](const CompareKey& key, int symbol) { return step_compare(bound, key, symbol); },
-      [&](const CompareKey& key) {
-        const int order = final_order(bound, key);
+  const NumberSetId half = build(
+      packed(CompareKey()),
+      [&](NumberKey key, int symbol) {
+        return packed(step_compare(bound, compare_key(key), symbol));
+      },
+      [&](NumberKey key) {
+        const int order = final_order(bound, compare_key(key));
         return order == 0 || (order < 0 ? keep_less : keep_greater);
-      }));
+      });
   return product(all_, half, [](bool x, bool y) { return x && y; });
 }
 
@@ -421,28 +408,66 @@ Result<NumberSetId> JsonNumberSets::multiples_of(const Decimal& divisor) {
                                           std::to_string(kMaxDivisorStates) +
                                           " states; use a smaller divisor"};
   }
+  return multiples_of(Divisor{modulus, scale});
+}
+
+NumberSetId JsonNumberSets::multiples_of(Divisor divisor) {
+  if (const auto known = multiples_.find(divisor); known != multiples_.end()) {
+    return known->second;
+  }
   const auto step = [&](const DivideKey& key, int symbol) -> std::optional<DivideKey> {
     const std::optional<Phase> phase = advance(key.phase, symbol);
-    if (!phase || (*phase == Phase::kFraction && key.fraction_digits == scale)) {
+    if (!phase || (*phase == Phase::kFraction && key.fraction_digits == divisor.scale)) {
       return std::nullopt;
     }
     DivideKey next = key;
     next.phase = *phase;
     if (symbol <= 9) {
-      next.remainder = (key.remainder * 10 + symbol) % modulus;
+      next.remainder = (key.remainder * 10 + symbol) % divisor.modulus;
       next.fraction_digits += *phase == Phase::kFraction ? 1 : 0;
     }
     return next;
   };
-  const auto accepts = [&](const DivideKey& key) {
+  const auto accepts = [&](NumberKey packed_key) {
+    const DivideKey key = divide_key(packed_key);
     std::int64_t remainder = key.remainder;
-    for (int i = key.fraction_digits; i < scale; ++i) {
-      remainder = remainder * 10 % modulus;
+    for (int i = key.fraction_digits; i < divisor.scale; ++i) {
+      remainder = remainder * 10 % divisor.modulus;
     }
     return remainder == 0;
   };
-  return product(all_, intern(Builder<DivideKey>().build({}, step, accepts)),
-                 [](bool x, bool y) { return x && y; });
+  const NumberSetId multiples = build(
+      packed(DivideKey()),
+      [&](NumberKey key, int symbol) { return packed(step(divide_key(key), symbol)); }, accepts);
+  const NumberSetId id = product(all_, multiples, [](bool x, bool y) { return x && y; });
+  if (status_.ok()) {
+    multiples_.emplace(divisor, id);
+    divisors_.emplace(id, divisor);
+  }
+  return id;
+}
+
+// The multiples of both are those of their least common multiple.
+NumberSetId JsonNumberSets::common_multiples(Divisor a, Divisor b) {
+  Divisor common{1, std::max(a.scale, b.scale)};
+  for (Divisor* each : {&a, &b}) {
+    for (int i = each->scale; i < common.scale; ++i) {
+      each->modulus *= 10;
+    }
+  }
+  const std::int64_t factor = b.modulus / std::gcd(a.modulus, b.modulus);
+  const bool fits = a.modulus <= INT64_MAX / factor;
+  common.modulus = fits ? a.modulus * factor : INT64_MAX;
+  for (; common.scale > 0 && common.modulus % 10 == 0; --common.scale) {
+    common.modulus /= 10;
+  }
+  if (common.modulus > kMaxCommonStates / (common.scale + 1)) {
+    return fail(Status{Code::kUnsupported,
+                       "the multiples that several multipleOf have in common need more "
+                       "than " +
+                           std::to_string(kMaxCommonStates) + " states; use smaller divisors"});
+  }
+  return multiples_of(common);
 }
 
 std::int64_t JsonNumberSets::max_chars(NumberSetId id) const {
@@ -451,22 +476,25 @@ std::int64_t JsonNumberSets::max_chars(NumberSetId id) const {
 }
 
 bool JsonNumberSets::has_short_member(NumberSetId id) const {
-  const std::vector<State>& automaton = states(id);
-  std::vector<bool> reached(automaton.size(), false);
-  reached[1] = true;
-  for (std::int64_t length = max_chars(id); length > 0; --length) {
-    std::vector<bool> next(automaton.size(), false);
-    for (std::size_t i = 1; i < automaton.size(); ++i) {
-      for (const std::uint32_t target : automaton[i].next) {
-        next[target] = next[target] || (reached[i] && target != 0);
+  const NumberAutomaton& automaton = states(id);
+  std::vector<bool> seen(automaton.size(), false);
+  seen[0] = true;
+  std::vector<std::uint32_t> reached{1};  // after `length` characters, and not before
+  seen[1] = true;
+  for (std::int64_t length = 0; length <= max_chars(id) && !reached.empty(); ++length) {
+    std::vector<std::uint32_t> next;
+    for (const std::uint32_t state : reached) {
+      if (automaton[state].accepting) {
+        return true;
+      }
+      for (const std::uint32_t target : automaton[state].next) {
+        if (!seen[target]) {
+          seen[target] = true;
+          next.push_back(target);
+        }
       }
     }
     reached = std::move(next);
-    for (std::size_t i = 1; i < automaton.size(); ++i) {
-      if (reached[i] && automaton[i].accepting) {
-        return true;
-      }
-    }
   }
   return false;
 }

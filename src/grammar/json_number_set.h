@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "grammar/compile_budget.h"
+#include "grammar/number_automaton.h"
 
 namespace plumb {
 
@@ -42,25 +42,21 @@ inline constexpr std::int64_t kMaxNumberChars = 64;
 /// all() holds the integers and those fractions of at most 15 significant digits, which binary
 /// floating point keeps apart and in order: what is inside a bound here is inside it for a
 /// validator that computes in doubles.
+///
+/// The states of the sets count against the budget, and no automaton on the way to one has more
+/// states than are left. Once status() is an error, no new set is made: none() stands for it.
 /// Thread  one at a time.
 class JsonNumberSets {
  public:
-  /// Columns of a state's transitions: the digits, '-' and '.'.
-  static constexpr int kSymbols = 12;
-  static constexpr int kMinus = 10;
-  static constexpr int kPoint = 11;
+  static constexpr int kMinus = NumberState::kMinus;
+  static constexpr int kPoint = NumberState::kPoint;
 
-  /// State 0 is dead, state 1 the start.
-  struct State {
-    std::array<std::uint32_t, kSymbols> next{};
-    bool accepting = false;
+  /// Requires the budget outlives the sets.
+  explicit JsonNumberSets(CompileBudget* budget);
 
-    bool operator<(const State& other) const {
-      return std::tie(accepting, next) < std::tie(other.accepting, other.next);
-    }
-  };
-
-  JsonNumberSets();
+  /// kResourceExhausted, kDeadlineExceeded from the budget; kUnsupported: both() of multiples that
+  /// only a too large number divides.
+  const Status& status() const { return status_; }
 
   NumberSetId none() const { return none_; }
 
@@ -74,32 +70,48 @@ class JsonNumberSets {
   /// all() without the set.
   NumberSetId other(NumberSetId a);
 
-  NumberSetId just(const Decimal& value);
+  NumberSetId just(const Decimal& value) { return one_of(std::span(&value, 1)); }
+
+  /// The values; linear in their digits.
+  NumberSetId one_of(std::span<const Decimal> values);
   NumberSetId at_most(const Decimal& bound);
   NumberSetId at_least(const Decimal& bound);
   /// Errors  kUnsupported: a divisor of too many states.
   Result<NumberSetId> multiples_of(const Decimal& divisor);
 
-  const std::vector<State>& states(NumberSetId id) const;
+  const NumberAutomaton& states(NumberSetId id) const;
   /// Characters that an output may spend on a number of the set: at most kMaxNumberChars, fewer
   /// where counting them would need too many states.
   std::int64_t max_chars(NumberSetId id) const;
   /// Whether some number of at most max_chars() belongs to the set.
   bool has_short_member(NumberSetId id) const;
 
-  /// States of all sets made so far.
-  std::int64_t size() const { return num_states_; }
-
  private:
   using Combine = bool (*)(bool, bool);
+  using Step = std::function<std::optional<NumberKey>(NumberKey, int symbol)>;
+
+  /// A number modulus / 10^scale, of which a set holds the multiples.
+  struct Divisor {
+    std::int64_t modulus = 1;
+    int scale = 0;
+    auto operator<=>(const Divisor&) const = default;
+  };
 
   NumberSetId product(NumberSetId a, NumberSetId b, Combine combine);
-  NumberSetId intern(std::vector<State> states);
+  NumberSetId build(NumberKey start, const Step& step,
+                    const std::function<bool(NumberKey)>& accepts);
+  NumberSetId intern(const NumberAutomaton& states);
   NumberSetId compare(const Decimal& bound, bool keep_less, bool keep_greater);
+  NumberSetId multiples_of(Divisor divisor);
+  NumberSetId common_multiples(Divisor a, Divisor b);
+  NumberSetId fail(Status status);
 
-  std::vector<std::vector<State>> sets_;
-  std::map<std::vector<State>, NumberSetId> ids_;
-  std::int64_t num_states_ = 0;
+  CompileBudget* budget_;
+  Status status_;
+  std::vector<NumberAutomaton> sets_;
+  std::map<NumberAutomaton, NumberSetId> ids_;
+  std::map<Divisor, NumberSetId> multiples_;
+  std::map<NumberSetId, Divisor> divisors_;  // of the sets in multiples_
   NumberSetId none_{};
   NumberSetId all_{};
   NumberSetId integers_{};

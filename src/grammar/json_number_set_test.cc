@@ -35,7 +35,8 @@ TEST(JsonNumberSets, a_number_has_one_text) {
 }
 
 TEST(JsonNumberSets, all_holds_texts_without_redundancy) {
-  JsonNumberSets sets;
+  CompileBudget budget;
+  JsonNumberSets sets(&budget);
   for (const std::string_view text : {"0", "-1", "10", "0.5", "-0.25", "123456789.123456"}) {
     EXPECT_TRUE(contains(sets, sets.all(), text)) << text;
   }
@@ -47,7 +48,8 @@ TEST(JsonNumberSets, all_holds_texts_without_redundancy) {
 }
 
 TEST(JsonNumberSets, bounds_agree_with_arithmetic) {
-  JsonNumberSets sets;
+  CompileBudget budget;
+  JsonNumberSets sets(&budget);
   for (const std::string_view bound :
        {"0", "1", "-1", "10", "9.5", "-9.5", "0.05", "-0.05", "100"}) {
     const NumberSetId below = sets.at_most(decimal(bound));
@@ -64,7 +66,8 @@ TEST(JsonNumberSets, bounds_agree_with_arithmetic) {
 }
 
 TEST(JsonNumberSets, sets_are_closed_under_complement) {
-  JsonNumberSets sets;
+  CompileBudget budget;
+  JsonNumberSets sets(&budget);
   const NumberSetId even = sets.multiples_of(decimal("2")).value();
   const NumberSetId odd_or_fraction = sets.other(even);
   EXPECT_TRUE(contains(sets, odd_or_fraction, "-7"));
@@ -76,7 +79,8 @@ TEST(JsonNumberSets, sets_are_closed_under_complement) {
 }
 
 TEST(JsonNumberSets, multiples_of_a_fraction) {
-  JsonNumberSets sets;
+  CompileBudget budget;
+  JsonNumberSets sets(&budget);
   const NumberSetId quarters = sets.multiples_of(decimal("0.25")).value();
   for (int hundredths = -300; hundredths <= 300; ++hundredths) {
     const std::string text = decimal(std::to_string(hundredths) + "e-2").text();
@@ -86,11 +90,29 @@ TEST(JsonNumberSets, multiples_of_a_fraction) {
 }
 
 TEST(JsonNumberSets, a_set_may_have_no_short_member) {
-  JsonNumberSets sets;
+  CompileBudget budget;
+  JsonNumberSets sets(&budget);
   const Decimal huge = decimal("1e60");
   EXPECT_TRUE(sets.has_short_member(sets.at_least(huge)));
   const NumberSetId between = sets.both(sets.at_least(decimal("1")), sets.at_most(decimal("0")));
   EXPECT_FALSE(sets.has_short_member(between));
+}
+
+TEST(JsonNumberSets, multiples_of_two_numbers_are_those_of_the_least_common_multiple) {
+  CompileBudget budget;
+  JsonNumberSets sets(&budget);
+  const auto multiples = [&](std::string_view text) {
+    return sets.multiples_of(decimal(text)).value();
+  };
+  EXPECT_EQ(sets.both(multiples("4"), multiples("6")), multiples("12"));
+  EXPECT_EQ(sets.both(multiples("0.5"), multiples("0.3")), multiples("1.5"));
+  EXPECT_EQ(sets.both(sets.integers(), multiples("2.5")), multiples("5"));
+  EXPECT_EQ(sets.both(multiples("0.00001"), sets.integers()), sets.integers());
+  EXPECT_EQ(multiples("1"), sets.integers());
+  EXPECT_TRUE(sets.status().ok());
+  EXPECT_EQ(sets.both(multiples("997"), multiples("991")), sets.none());
+  EXPECT_EQ(sets.status().code(), Code::kUnsupported);
+  EXPECT_EQ(sets.at_most(decimal("0.5")), sets.none());
 }
 
 }  // namespace

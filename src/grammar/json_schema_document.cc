@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/json_surrogates.h"
 #include "base/text.h"
 #include "grammar/json_number_set.h"
 #include "grammar/uri_reference.h"
@@ -237,7 +238,7 @@ bool has_exact_numbers(const Json& value) {
     return all_members(value, has_exact_numbers);
   }
   constexpr double kFirstInexact = 9223372036854775808.0;  // 2^63: larger integers are doubles
-  return !value.is_number() || value.kind() == Json::Kind::kUint ||
+  return !value.is_number() || value.is_int() || value.kind() == Json::Kind::kUint ||
          (std::abs(value.as_double()) < kFirstInexact && parse_decimal(to_text(value)).ok());
 }
 
@@ -281,6 +282,11 @@ Result<std::unique_ptr<JsonSchemaDocument>> JsonSchemaDocument::parse(
     return Status{Code::kInvalidArgument, "schema: " + std::to_string(text.size()) +
                                               " bytes exceed the limit of " +
                                               std::to_string(options.max_schema_bytes)};
+  }
+  if (has_lone_surrogate(text)) {
+    return Status{
+        Code::kInvalidArgument,
+        "schema: holds half of a surrogate pair, which no text has; write the whole pair"};
   }
   Result<Json> json =
       parse_json(text, {.max_depth = options.max_depth, .duplicates = JsonDuplicates::kReject});

@@ -20,7 +20,8 @@ namespace plumb {
 /// every branch, as validation does, and each alternative of the value belongs to one outcome.
 ///
 /// Domain  Value; top(), bottom(), meet(a, b), join(a, b); surely_bottom(v); type(names, positive);
-///         constant(json, positive); keyword(place, member, positive, track);
+///         constant(json, positive); maybe one_of(values, positive);
+///         keyword(place, member, positive, track);
 ///         kUnevaluated, close(place, value, literal, positive, track), untracked(value);
 ///         kHasMembers, and with it presence(name, present),
 ///         all_present(names, positive).
@@ -180,8 +181,11 @@ class JsonSchemaEvaluator {
     return literals;
   }
 
-  /// By halves, so that long enumerations do not copy their beginning again and again.
+  /// At once, or by halves, so that long enumerations do not copy their beginning again and again.
   Value one_value_of(std::span<const Json> values, bool positive) {
+    if constexpr (requires { domain_->one_of(values, positive); }) {
+      return domain_->one_of(values, positive);
+    }
     if (!terms_->charge(1) || values.empty()) {
       return positive ? domain_->bottom() : domain_->top();
     }
@@ -241,8 +245,8 @@ class JsonSchemaEvaluator {
     }
     // Where two branches exclude each other, the one implies that the other fails.
     std::vector<std::vector<std::size_t>> rivals(literals.size());
-    for (std::size_t i = 0; i < literals.size() && !terms_->failed(); ++i) {
-      for (std::size_t j = i + 1; j < literals.size(); ++j) {
+    for (std::size_t i = 0; i < literals.size(); ++i) {
+      for (std::size_t j = i + 1; j < literals.size() && terms_->poll(); ++j) {
         if (!domain_->surely_bottom(domain_->meet(branches[i], branches[j]))) {
           rivals[i].push_back(j);
           rivals[j].push_back(i);
@@ -253,6 +257,7 @@ class JsonSchemaEvaluator {
     for (std::size_t i = 0; i < literals.size() && !terms_->failed(); ++i) {
       Value value = std::move(branches[i]);
       for (const std::size_t j : rivals[i]) {
+        terms_->poll();
         value = domain_->meet(std::move(value), eval(negated(literals[j])));
       }
       result = domain_->join(std::move(result), std::move(value));

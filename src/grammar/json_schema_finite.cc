@@ -62,6 +62,9 @@ bool add_values(JsonSchemaTerms* terms, Literal literal, int depth,
   }
   if (const Json* const choices = schema.find("enum")) {
     for (const Json& choice : choices->as_array()) {
+      if (values->size() > kMaxValues) {
+        return false;  // looking for equal ones costs a comparison with each
+      }
       add(choice, values);
     }
     return values->size() <= kMaxValues;

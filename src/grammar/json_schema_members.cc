@@ -117,7 +117,7 @@ MemberAtom JsonObjectDomain::keyed(Kind kind, RegexId keys, Literal literal) {
 }
 
 bool JsonObjectDomain::covers(const MemberAtom& atom, std::string_view name) {
-  if (atom.kind != Kind::kEvery && atom.kind != Kind::kSome) {
+  if (!terms().poll() || (atom.kind != Kind::kEvery && atom.kind != Kind::kSome)) {
     return false;
   }
   if (atom.is_named) {
@@ -260,6 +260,7 @@ RegexId JsonObjectDomain::pattern(const SchemaPlace& place, const std::string& p
   RegexParseOptions options;
   options.anchored = false;
   options.max_expressions = terms().budget().limits().max_expressions;
+  options.is_cancelled = terms().budget().is_cancelled();
   const Result<RegexId> regex = parse_regex(pattern, options, &terms().regexes());
   if (!regex.ok()) {
     terms().fail(regex.status().with(terms().document().pointer(place.id) + "/patternProperties" +

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 #include "grammar/dfa.h"
 #include "grammar/regex_parser.h"
+#include "grammar/string_automata.h"
 
 namespace plumb {
 
@@ -13,6 +16,7 @@ namespace {
 
 /// States of an automaton that is built only to see whether its language is empty.
 constexpr std::int64_t kMaxProbeStates = 50'000;
+constexpr std::size_t kFewTexts = 64;
 
 }  // namespace
 
@@ -41,6 +45,21 @@ JsonFixedDomain::Value JsonFixedDomain::constant(const Json& json, bool positive
   return positive ? allowed : static_cast<Value>(kAll & ~allowed);
 }
 
+JsonFixedDomain::Value JsonFixedDomain::one_of(std::span<const Json> values, bool positive) {
+  Value allowed = 0;
+  for (const Json& value : values) {
+    allowed = join(allowed, constant(value, true));
+  }
+  return positive ? allowed : static_cast<Value>(kAll & ~allowed);
+}
+
+JsonNumberDomain::Value JsonNumberDomain::checked(Value value) {
+  if (!sets().status().ok()) {
+    terms_->fail(sets().status());
+  }
+  return value;
+}
+
 JsonNumberDomain::Value JsonNumberDomain::type(const Json& names, bool positive) {
   Value allowed = bottom();
   if (names_json_type(names, "number")) {
@@ -61,12 +80,14 @@ bool JsonNumberDomain::read(const Json& json, Decimal* out) {
   return true;
 }
 
-JsonNumberDomain::Value JsonNumberDomain::constant(const Json& json, bool positive) {
-  Decimal value;
-  if (!json.is_number() || !read(json, &value)) {
-    return signed_value(bottom(), positive);
+JsonNumberDomain::Value JsonNumberDomain::one_of(std::span<const Json> values, bool positive) {
+  std::vector<Decimal> numbers;
+  for (const Json& value : values) {
+    if (value.is_number() && !read(value, &numbers.emplace_back())) {
+      return bottom();
+    }
   }
-  return signed_value(sets().just(value), positive);
+  return signed_value(numbers.empty() ? bottom() : sets().one_of(numbers), positive);
 }
 
 JsonNumberDomain::Value JsonNumberDomain::keyword(const SchemaPlace& place,
@@ -186,11 +207,27 @@ JsonStringSet JsonStringDomain::type(const Json& names, bool positive) {
   return names_json_type(names, "string") == positive ? top() : bottom();
 }
 
-JsonStringSet JsonStringDomain::constant(const Json& json, bool positive) {
-  if (!json.is_string()) {
-    return positive ? bottom() : top();
+JsonStringSet JsonStringDomain::one_of(std::span<const Json> values, bool positive) {
+  std::vector<std::string_view> texts;
+  for (const Json& value : values) {
+    if (value.is_string()) {
+      texts.push_back(value.as_string());
+    }
   }
-  return signed_value({.regex = regexes().literal(json.as_string())}, positive);
+  if (texts.size() <= kFewTexts) {  // so that equal lists are one expression
+    std::vector<RegexId> literals;
+    for (const std::string_view text : texts) {
+      literals.push_back(regexes().literal(text));
+    }
+    return signed_value({.regex = regexes().any_of(literals)}, positive);
+  }
+  const Result<RegexId> regex = one_of_texts(std::move(texts), &regexes(), &terms_->budget());
+  if (!regex.ok()) {
+    terms_->fail(regex.status());
+    return bottom();
+  }
+  is_none_.emplace(regex.value(), false);
+  return signed_value({.regex = regex.value()}, positive);
 }
 
 JsonStringSet JsonStringDomain::keyword(const SchemaPlace& place, const JsonMember& member,
@@ -216,6 +253,7 @@ JsonStringSet JsonStringDomain::pattern(const SchemaPlace& place, std::string_vi
   RegexParseOptions options;
   options.anchored = false;
   options.max_expressions = terms_->budget().limits().max_expressions;
+  options.is_cancelled = terms_->budget().is_cancelled();
   const Result<RegexId> regex = parse_regex(pattern, options, &regexes());
   if (regex.ok()) {
     return signed_value({.regex = regex.value()}, positive);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string_view>
 
 #include "grammar/json_schema_evaluator.h"
@@ -42,6 +44,7 @@ class JsonFixedDomain : public JsonScalarDomain<std::uint8_t> {
 
   static Value type(const Json& names, bool positive);
   static Value constant(const Json& json, bool positive);
+  static Value one_of(std::span<const Json> values, bool positive);
 
   static Value keyword(const SchemaPlace& /*place*/, const JsonMember& /*member*/, bool positive,
                        bool /*track*/) {
@@ -58,20 +61,28 @@ class JsonNumberDomain : public JsonScalarDomain<NumberSetId> {
 
   Value bottom() { return sets().none(); }
 
-  Value meet(Value a, Value b) { return sets().both(a, b); }
+  Value meet(Value a, Value b) { return checked(sets().both(a, b)); }
 
-  Value join(Value a, Value b) { return sets().either(a, b); }
+  Value join(Value a, Value b) { return checked(sets().either(a, b)); }
 
   bool surely_bottom(Value value) { return value == sets().none(); }
 
   Value type(const Json& names, bool positive);
-  Value constant(const Json& json, bool positive);
+
+  Value constant(const Json& json, bool positive) { return one_of(std::span(&json, 1), positive); }
+
+  Value one_of(std::span<const Json> values, bool positive);
   Value keyword(const SchemaPlace& place, const JsonMember& member, bool positive, bool track);
 
  private:
   JsonNumberSets& sets() { return terms_->numbers(); }
 
-  Value signed_value(Value value, bool positive) { return positive ? value : sets().other(value); }
+  /// Hands an error of the sets on.
+  Value checked(Value value);
+
+  Value signed_value(Value value, bool positive) {
+    return checked(positive ? value : sets().other(value));
+  }
 
   bool read(const Json& json, Decimal* out);
 
@@ -103,7 +114,10 @@ class JsonStringDomain : public JsonScalarDomain<JsonStringSet> {
   bool surely_bottom(const Value& value) { return !value.is_plain && is_none(value.regex); }
 
   Value type(const Json& names, bool positive);
-  Value constant(const Json& json, bool positive);
+
+  Value constant(const Json& json, bool positive) { return one_of(std::span(&json, 1), positive); }
+
+  Value one_of(std::span<const Json> values, bool positive);
   Value keyword(const SchemaPlace& place, const JsonMember& member, bool positive, bool track);
 
   bool is_none(RegexId regex);

@@ -11,7 +11,7 @@ Literal negated(Literal literal) {
 
 JsonSchemaTerms::JsonSchemaTerms(JsonSchemaDocument* document, RegexSet* regexes,
                                  const JsonSchemaOptions& options, CompileBudget* budget)
-    : document_(document), regexes_(regexes), options_(options), budget_(budget) {
+    : document_(document), regexes_(regexes), numbers_(budget), options_(options), budget_(budget) {
   targets_.emplace_back();
   goals_.emplace_back();
   goal_ids_[{}] = GoalId::kAny;
@@ -173,7 +173,7 @@ bool JsonSchemaTerms::charge(std::int64_t units) {
   }
   work_ += units;
   const std::int64_t limit = budget_->limits().max_rules;
-  if (work_ + numbers_.size() > limit) {
+  if (work_ > limit) {
     fail(Status{
         Code::kResourceExhausted,
         "schema: too complex, more than " + std::to_string(limit) + " units of work; simplify it"});
@@ -181,7 +181,11 @@ bool JsonSchemaTerms::charge(std::int64_t units) {
   if (Status status = budget_->check_expressions(regexes_->size()); !status.ok()) {
     fail(std::move(status));
   }
-  if (Status status = budget_->poll(); !status.ok()) {
+  return poll();
+}
+
+bool JsonSchemaTerms::poll() {
+  if (Status status = failed() ? Status() : budget_->poll(); !status.ok()) {
     fail(std::move(status));
   }
   return !failed();

@@ -93,6 +93,8 @@ class JsonSchemaTerms {
 
   /// Counts work against the budget; false once failed.
   bool charge(std::int64_t units);
+  /// Asks whether to go on, without counting work; false once failed.
+  bool poll();
 
   CompileBudget& budget() { return *budget_; }
 

@@ -45,7 +45,7 @@ RegexId escaped_or_raw(RegexSet* regexes) {
                  seq({regexes->literal("\\u"), code})});
 }
 
-bool is_infinite(const std::vector<JsonNumberSets::State>& states) {
+bool is_infinite(const NumberAutomaton& states) {
   // Depth first for a cycle; the minimal automaton has no dead states but 0.
   std::vector<int> color(states.size(), 0);
   std::vector<std::pair<std::uint32_t, std::size_t>> path{{1, 0}};
@@ -126,7 +126,7 @@ RegexId JsonText::string(const JsonStringSet& strings) const {
 }
 
 RegexId JsonText::number(const JsonNumberSets& sets, NumberSetId numbers) const {
-  const std::vector<JsonNumberSets::State>& states = sets.states(numbers);
+  const NumberAutomaton& states = sets.states(numbers);
   std::vector<RegexSet::AutomatonState> automaton(states.size());
   for (std::size_t i = 0; i < states.size(); ++i) {
     automaton[i].accepting = states[i].accepting;

@@ -1,13 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "grammar/compile_budget.h"
 #include "grammar/regex_leaf_sets.h"
 #include "grammar/regex_set.h"
 
 namespace plumb {
+namespace {
+
+constexpr std::int64_t kMaxDerivatives = 1'000'000;  // remembered at once
+
+}  // namespace
 
 RegexId RegexSet::derivative(RegexId regex, std::uint8_t byte) {
   return derive(regex, byte);
+}
+
+void RegexSet::set_budget(CompileBudget* budget) {
+  if (!status_.ok()) {
+    drop_derivatives();
+  }
+  budget_ = budget;
+  status_ = Status();
+}
+
+bool RegexSet::may_go_on() {
+  if (budget_ != nullptr && status_.ok()) {
+    status_ = budget_->poll();
+  }
+  if (budget_ != nullptr && status_.ok()) {
+    status_ = budget_->check_expressions(size());
+  }
+  return status_.ok();
 }
 
 RegexId RegexSet::derive(RegexId regex, std::uint8_t byte) {
@@ -22,7 +46,10 @@ RegexId RegexSet::derive(RegexId regex, std::uint8_t byte) {
   if (const auto known = derivatives_.find(key); known != derivatives_.end()) {
     return known->second;
   }
-  const RegexId out = derive_node(regex, byte);
+  const RegexId out = may_go_on() ? derive_node(regex, byte) : none_;
+  if (std::ssize(derivatives_) >= kMaxDerivatives) {
+    drop_derivatives();
+  }
   derivatives_.emplace(key, out);
   return out;
 }
@@ -54,7 +81,7 @@ RegexId RegexSet::derive_node(RegexId regex, std::uint8_t byte) {
 
 RegexId RegexSet::derive_sequence(RegexId regex, std::uint8_t byte) {
   std::vector<RegexId> alternatives;
-  while (kind(regex) == Kind::kConcat) {
+  while (kind(regex) == Kind::kConcat && may_go_on()) {
     const RegexId head = children(regex)[0];
     const RegexId tail = children(regex)[1];
     alternatives.push_back(concat2(derive(head, byte), tail));
@@ -89,7 +116,8 @@ std::vector<ByteSet> RegexSet::leaf_sets(RegexId regex) const {
     if (kind(id) == Kind::kBytes) {
       sets.push_back(node(id).first);
     } else if (kind(id) == Kind::kAutomaton) {
-      add_automaton_sets(automata_[static_cast<std::size_t>(node(id).min)], &sets);
+      const std::vector<ByteSet>& own = automata_[static_cast<std::size_t>(node(id).min)].sets;
+      sets.insert(sets.end(), own.begin(), own.end());
     } else if (kind(id) == Kind::kJsonText) {
       add_json_text_sets(&sets);
     }

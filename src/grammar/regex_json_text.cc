@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
+#include <set>
 #include <string_view>
 
 #include "base/check.h"
@@ -42,15 +43,6 @@ constexpr unsigned hex_value(std::uint8_t digit) {
 
 }  // namespace
 
-void add_automaton_sets(const std::vector<RegexSet::AutomatonState>& states,
-                        std::vector<ByteSet>* sets) {
-  for (const RegexSet::AutomatonState& state : states) {
-    for (const auto& [next, bytes] : state.next) {
-      sets->push_back(bytes);
-    }
-  }
-}
-
 void add_json_text_sets(std::vector<ByteSet>* sets) {
   for (const char c : std::string_view("\"\\nrtu")) {
     sets->push_back(bytes_of(std::string_view(&c, 1)));
@@ -63,12 +55,18 @@ void add_json_text_sets(std::vector<ByteSet>* sets) {
 
 RegexId RegexSet::automaton(std::vector<AutomatonState> states, std::uint32_t start) {
   PLUMB_CHECK(start < states.size(), "automaton: no such start state");
-  automata_.push_back(std::move(states));
+  std::set<ByteSet> sets;
+  for (const AutomatonState& state : states) {
+    for (const auto& [next, bytes] : state.next) {
+      sets.insert(bytes);
+    }
+  }
+  automata_.push_back({std::move(states), {sets.begin(), sets.end()}});
   return automaton_state(static_cast<std::int64_t>(automata_.size()) - 1, start);
 }
 
 RegexId RegexSet::automaton_state(std::int64_t automaton, std::uint32_t state) {
-  const AutomatonState& at = automata_[static_cast<std::size_t>(automaton)][state];
+  const AutomatonState& at = automata_[static_cast<std::size_t>(automaton)].states[state];
   Node added{.kind = Kind::kAutomaton,
              .nullable = at.accepting,
              .min = automaton,
@@ -85,7 +83,7 @@ RegexId RegexSet::automaton_state(std::int64_t automaton, std::uint32_t state) {
 
 RegexId RegexSet::derive_automaton(RegexId regex, std::uint8_t byte) {
   const std::int64_t automaton = node(regex).min;
-  const auto& states = automata_[static_cast<std::size_t>(automaton)];
+  const auto& states = automata_[static_cast<std::size_t>(automaton)].states;
   for (const auto& [next, bytes] : states[static_cast<std::size_t>(node(regex).max)].next) {
     if (bytes.contains(byte)) {
       return automaton_state(automaton, next);

@@ -8,9 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "grammar/byte_set.h"
 
 namespace plumb {
+
+class CompileBudget;
 
 /// A regular expression inside one RegexSet.
 enum class RegexId : std::uint32_t {};
@@ -84,6 +87,12 @@ class RegexSet {
   /// What may follow that byte.
   RegexId derivative(RegexId regex, std::uint8_t byte);
 
+  /// Derivatives ask the budget on their way, for one of a large expression is much work; once
+  /// status() is an error of it they are none() and worth nothing. nullptr: no questions, and ok.
+  void set_budget(CompileBudget* budget);
+
+  const Status& status() const { return status_; }
+
   /// A superset of the bytes with which strings of the language begin.
   const ByteSet& first_bytes(RegexId regex) const { return node(regex).first; }
 
@@ -97,8 +106,12 @@ class RegexSet {
   /// Forgets derivatives, which are remembered to be shared within one automaton.
   void drop_derivatives() { derivatives_.clear(); }
 
-  /// Expressions made so far: what a limit on compilation counts.
-  std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()); }
+  /// Expressions made so far, and their parts by what they take of memory: what a limit on
+  /// compilation counts.
+  std::int64_t size() const {
+    constexpr std::size_t kChildrenOfNode = sizeof(Node) / sizeof(RegexId);
+    return static_cast<std::int64_t>(nodes_.size() + children_.size() / kChildrenOfNode);
+  }
 
  private:
   enum class Kind : std::uint8_t {
@@ -123,6 +136,11 @@ class RegexSet {
     std::int64_t min = 0;  ///< of a repetition; which automaton; the stage of JSON text
     std::int64_t max = 0;  ///< of a repetition; the state of an automaton
     ByteSet first;         ///< first bytes; of kBytes the set itself
+  };
+
+  struct Automaton {
+    std::vector<AutomatonState> states;
+    std::vector<ByteSet> sets;  // rising, each once
   };
 
   // How much of an escape was read.
@@ -157,6 +175,7 @@ class RegexSet {
   void flatten_alternatives(std::span<const RegexId> parts, std::vector<RegexId>* out) const;
   bool merge_heads(std::vector<RegexId>* alternatives);
   void merge_counted(std::vector<RegexId>* heads);
+  bool may_go_on();
   RegexId derive(RegexId regex, std::uint8_t byte);
   RegexId derive_node(RegexId regex, std::uint8_t byte);
   RegexId derive_sequence(RegexId regex, std::uint8_t byte);
@@ -170,7 +189,9 @@ class RegexSet {
   std::vector<Node> nodes_;
   std::vector<RegexId> children_;
   std::vector<std::uint32_t> table_;  // open addressing over nodes_, 0 = free, else index + 1
-  std::vector<std::vector<AutomatonState>> automata_;
+  std::vector<Automaton> automata_;
+  CompileBudget* budget_ = nullptr;
+  Status status_;
   std::unordered_map<std::uint64_t, RegexId> derivatives_;  // by id * 256 + byte
   RegexId none_{};
   RegexId empty_{};
