@@ -16,6 +16,11 @@ std::uint32_t bit_of(TokenId token) {
   return std::uint32_t{1} << (static_cast<std::uint32_t>(token) % 32);
 }
 
+// A grammar that a text outgrows is the request's fault: sent again, it would fail again.
+Status refusal(const Status& status) {
+  return status.ok() ? status : Status{Code::kInvalidArgument, status.message()};
+}
+
 }  // namespace
 
 SequenceGrammar::SequenceGrammar(std::shared_ptr<const CompiledGrammar> grammar)
@@ -31,7 +36,7 @@ void SequenceGrammar::clear_ends(std::span<std::uint32_t> mask) const {
 Status SequenceGrammar::fill_mask(std::span<const TokenId> ends, std::span<std::uint32_t> mask) {
   std::fill(mask.begin(), mask.end(), 0);
   const bool has_any = matcher_.fill_mask(mask);
-  PLUMB_RETURN_IF_ERROR(matcher_.status());
+  PLUMB_RETURN_IF_ERROR(refusal(matcher_.status()));
   clear_ends(mask);
   if (matcher_.is_complete()) {
     for (const TokenId token : ends) {
@@ -48,7 +53,7 @@ Status SequenceGrammar::accept(TokenId token) {
   if (matcher_.accept(token)) {
     return {};
   }
-  PLUMB_RETURN_IF_ERROR(matcher_.status());
+  PLUMB_RETURN_IF_ERROR(refusal(matcher_.status()));
   return {Code::kInternal, "the grammar does not take token " + std::to_string(token)};
 }
 

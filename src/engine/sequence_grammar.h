@@ -22,8 +22,8 @@ class SequenceGrammar {
   /// Writes which tokens may come next; one of `ends` only where the text is complete.
   ///
   /// Shapes  mask [ceil(V / 32)]: bit t of word t / 32 is token t.
-  /// Errors  kInvalidArgument: the vocabulary cannot write what the grammar wants;
-  ///         kResourceExhausted: the text is too much for the matcher's memory.
+  /// Errors  kInvalidArgument: the vocabulary cannot write what the grammar wants, or following the
+  ///         text needs more memory or work than the matcher's limits allow.
   Status fill_mask(std::span<const TokenId> ends, std::span<std::uint32_t> mask);
 
   /// Takes a token of the text; not one that ends the sequence. Errors as fill_mask().

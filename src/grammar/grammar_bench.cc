@@ -119,13 +119,14 @@ TokenId pick(const std::vector<std::uint32_t>& mask, const GrammarVocab& vocab, 
 }
 
 std::vector<double> walk(const std::shared_ptr<const CompiledGrammar>& grammar, std::uint64_t seed,
-                         std::vector<double>* accepts) {
+                         std::vector<double>* accepts, std::int64_t* max_work) {
   const GrammarVocab& vocab = grammar->vocab();
   GrammarMatcher matcher(grammar);
   Rng rng(seed);
   std::vector<std::uint32_t> mask(static_cast<std::size_t>(vocab.num_mask_words()));
   std::vector<double> times;
   for (int i = 0; i < kMaxTokens && !matcher.is_terminated(); ++i) {
+    const std::int64_t work_before = matcher.work();
     const Clock::TimePoint begin = system_clock().now();
     const bool any = matcher.fill_mask(mask);
     times.push_back(micros_since(begin));
@@ -143,6 +144,7 @@ std::vector<double> walk(const std::shared_ptr<const CompiledGrammar>& grammar, 
     const Clock::TimePoint accept_begin = system_clock().now();
     PLUMB_CHECK(matcher.accept(token), "the mask allowed a token that is refused");
     accepts->push_back(micros_since(accept_begin));
+    *max_work = std::max(*max_work, matcher.work() - work_before);
   }
   return times;
 }
@@ -161,14 +163,16 @@ void bench(const char* name, const Tokenizer& tokenizer, const std::function<Cfg
               static_cast<double>(grammar.value()->tables().num_bytes()) / 1024.0,
               grammar.value()->tables().terminals.size());
   std::vector<double> accepts;
-  report("cold", walk(grammar.value(), 1, &accepts));
+  std::int64_t max_work = 0;
+  report("cold", walk(grammar.value(), 1, &accepts, &max_work));
   std::vector<double> next;
   for (std::uint64_t seed = 2; seed < 7; ++seed) {
-    const std::vector<double> times = walk(grammar.value(), seed, &accepts);
+    const std::vector<double> times = walk(grammar.value(), seed, &accepts, &max_work);
     next.insert(next.end(), times.begin(), times.end());
   }
   report("next", std::move(next));
   report("accept", std::move(accepts));
+  std::printf("    work of a token: at most %lld\n", static_cast<long long>(max_work));
 }
 
 int run(const char* path) {

@@ -74,6 +74,7 @@ bool GrammarMatcher::accept_bytes(std::string_view bytes) {
     return false;
   }
   rows_.push_back(row);
+  store_->grant_token();
   return true;
 }
 

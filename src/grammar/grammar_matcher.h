@@ -17,8 +17,8 @@ namespace plumb {
 
 /// Follows the text of one request through its grammar.
 ///
-/// Bounded in memory: a text that would exceed the limits of the grammar fails this matcher, which
-/// from then on allows and accepts nothing and says why in status().
+/// Bounded in memory and work: a text that would exceed the limits of the grammar fails this
+/// matcher, which from then on allows and accepts nothing and says why in status().
 /// Thread  one at a time.
 class GrammarMatcher {
  public:
@@ -67,6 +67,9 @@ class GrammarMatcher {
 
   /// Why the matcher failed; ok while it did not.
   const Status& status() const;
+
+  /// Work done so far, in the units of MatcherLimits.
+  std::int64_t work() const { return store_->work(); }
 
   const CompiledGrammar& grammar() const { return *grammar_; }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 
 namespace plumb {
 namespace {
@@ -32,7 +33,8 @@ class TableBuilder {
     }
     find_derivable(/*nullable=*/true, &is_nullable_);
     lay_out_rules();
-    find_classes();
+    PLUMB_RETURN_IF_ERROR(share_places());
+    PLUMB_RETURN_IF_ERROR(find_classes());
     return std::move(tables_);
   }
 
@@ -169,10 +171,28 @@ class TableBuilder {
     }
   }
 
-  void find_classes() {
+  // Rules with equal rests wait for the same: their places before it are one.
+  Status share_places() {
+    std::map<std::tuple<GrammarTables::PlaceKind, std::uint32_t, std::uint32_t>, std::uint32_t>
+        known;
+    std::vector<GrammarTables::Place>& places = tables_.places;
+    tables_.shared_place.resize(places.size());
+    for (std::size_t i = places.size(); i-- > 0;) {
+      PLUMB_RETURN_IF_ERROR(budget_.poll());
+      const bool is_end = places[i].kind == GrammarTables::PlaceKind::kEnd;
+      const std::uint32_t rest = is_end ? 0 : tables_.shared_place[i + 1];
+      tables_.shared_place[i] =
+          known.try_emplace({places[i].kind, places[i].index, rest}, static_cast<std::uint32_t>(i))
+              .first->second;
+    }
+    return {};
+  }
+
+  Status find_classes() {
     std::array<int, 256> classes{};
     int num = 1;
     for (const Dfa& dfa : tables_.terminals) {
+      PLUMB_RETURN_IF_ERROR(budget_.poll_now());
       std::map<std::pair<int, int>, int> renamed;
       for (std::size_t b = 0; b < classes.size(); ++b) {
         const std::pair key{classes[b], dfa.byte_class(static_cast<std::uint8_t>(b))};
@@ -187,6 +207,7 @@ class TableBuilder {
       tables_.byte_class[b] = static_cast<std::uint8_t>(classes[b]);
     }
     tables_.num_classes = num;
+    return {};
   }
 
   Cfg& cfg_;
@@ -208,9 +229,9 @@ Result<GrammarTables> GrammarTables::build(Cfg* cfg, CompileBudget* budget) {
 }
 
 std::int64_t GrammarTables::num_bytes() const {
-  std::int64_t total = static_cast<std::int64_t>(places.size() * sizeof(Place) +
-                                                 rule_begin.size() * sizeof(rule_begin[0]) +
-                                                 nonterminals.size() * sizeof(Nonterminal));
+  std::int64_t total = static_cast<std::int64_t>(
+      places.size() * (sizeof(Place) + sizeof(shared_place[0])) +
+      rule_begin.size() * sizeof(rule_begin[0]) + nonterminals.size() * sizeof(Nonterminal));
   for (const Dfa& dfa : terminals) {
     total += static_cast<std::int64_t>(sizeof(Dfa)) + dfa.num_bytes();
   }

@@ -35,6 +35,8 @@ struct GrammarTables {
 
   std::vector<Dfa> terminals;
   std::vector<Place> places;
+  /// One place for all from which the same follows: for all ends of rules, for one.
+  std::vector<std::uint32_t> shared_place;
   std::vector<std::uint32_t> rule_begin;  ///< the first place of each rule, by nonterminal
   std::vector<Nonterminal> nonterminals;
   std::uint32_t start = 0;  ///< a nonterminal

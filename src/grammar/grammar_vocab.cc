@@ -118,6 +118,7 @@ struct GrammarVocab::Walk {
 
   // Goes on to the node; false if nothing of its subtree is inside.
   bool enter(const TokenTrie::Node& node, std::uint32_t index) {
+    ++num_nodes;
     const Step& before = path[node.depth - 1];
     const std::int32_t next = dfa.next(before.state, static_cast<std::uint8_t>(node.byte));
     if (next == Dfa::kDead) {
@@ -150,10 +151,11 @@ struct GrammarVocab::Walk {
   std::vector<std::uint32_t> entries;
   std::vector<TokenClass::Range> exits;
   std::uint32_t exit_depth = 0;  ///< of the latest exit
+  std::int64_t num_nodes = 0;    ///< visited
 };
 
-std::array<std::shared_ptr<const TokenClass>, 2> GrammarVocab::classify(const Dfa& dfa,
-                                                                        std::int32_t state) const {
+std::array<std::shared_ptr<const TokenClass>, 2> GrammarVocab::classify(
+    const Dfa& dfa, std::int32_t state, std::int64_t* num_nodes) const {
   static_assert(Dfa::kHorizon == TokenTrie::kDeep);
   std::array<std::shared_ptr<const TokenClass>, 2> out;
   for (const bool is_deep : {false, true}) {
@@ -169,6 +171,7 @@ std::array<std::shared_ptr<const TokenClass>, 2> GrammarVocab::classify(const Df
       } else {
         walk_all(&walk, dfa.is_horizon_exact() ? trie_.max_depth() : TokenTrie::kDeep);
       }
+      *num_nodes += walk.num_nodes;
       known = finish(std::move(walk));
       const std::size_t num_words =
           known->inside.size() + known->mask.size() + 2 * known->exits.size();

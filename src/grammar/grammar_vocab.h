@@ -83,9 +83,9 @@ class GrammarVocab {
 
   /// How tokens fare in a live state: those of up to TokenTrie::kDeep bytes, which the states of a
   /// horizon class share, and the longer ones; the latter is nullptr if the first has them all.
-  /// Cost: the first time a walk over the trie.
-  std::array<std::shared_ptr<const TokenClass>, 2> classify(const Dfa& dfa,
-                                                            std::int32_t state) const;
+  /// Cost: the first time a walk over the trie, whose nodes are added to *num_nodes.
+  std::array<std::shared_ptr<const TokenClass>, 2> classify(const Dfa& dfa, std::int32_t state,
+                                                            std::int64_t* num_nodes) const;
 
  private:
   struct StateKey {

@@ -8,6 +8,8 @@
 namespace plumb {
 namespace {
 
+constexpr std::int64_t kNodesOfUnit = 4;  // visited in the time that a unit of work takes
+
 void set_bit(std::span<std::uint32_t> mask, TokenId token) {
   mask[static_cast<std::size_t>(token) / 32] |= 1U << (token % 32);
 }
@@ -21,6 +23,9 @@ bool MaskWalk::fill(RowId row, std::span<std::uint32_t> mask) {
     }
   }
   add_inside(row, mask);
+  if (!store_.status().ok()) {
+    return false;
+  }
   path_rows_.assign(vocab_.trie().max_depth() + 1, RowStore::kDead);
   path_rows_[0] = row;
   path_ = {};
@@ -51,7 +56,13 @@ void MaskWalk::add_inside(RowId row, std::span<std::uint32_t> mask) {
       continue;
     }
     last = &scan;
-    for (const std::shared_ptr<const TokenClass>& tokens : vocab_.classify(dfa, scan.state)) {
+    std::int64_t num_nodes = 0;
+    const auto classes = vocab_.classify(dfa, scan.state, &num_nodes);
+    store_.spend(num_nodes / kNodesOfUnit);
+    if (!store_.status().ok()) {
+      return;
+    }
+    for (const std::shared_ptr<const TokenClass>& tokens : classes) {
       if (tokens == nullptr) {
         break;
       }

@@ -9,7 +9,10 @@
 namespace plumb {
 
 RowStore::RowStore(const GrammarTables& tables, const MatcherLimits& limits)
-    : tables_(tables), limits_(limits), collect_above_(limits.max_bytes / 4) {
+    : tables_(tables),
+      limits_(limits),
+      collect_above_(limits.max_bytes / 4),
+      work_left_(limits.max_work) {
   draft_.nonterminal_state.assign(tables.nonterminals.size(), kNotPredicted);
   draft_.tails.resize(tables.nonterminals.size());
   draft_.item_slots.assign(64, 0);
@@ -29,12 +32,27 @@ RowId RowStore::start() {
   return start_;
 }
 
+void RowStore::spend(std::int64_t work) {
+  work_ += work;
+  work_left_ -= work;
+  if (work_left_ < 0 && status_.ok()) {
+    status_ = {Code::kResourceExhausted,
+               "grammar: there are too many ways to read the text, and following them takes too "
+               "long; make the grammar less ambiguous"};
+  }
+}
+
+void RowStore::grant_token() {
+  work_left_ = std::min(work_left_ + limits_.work_per_token, limits_.max_work);
+}
+
 RowId RowStore::find_next(RowId row, std::uint8_t byte, std::size_t edge) {
   if (!status_.ok()) {
     return kFailed;
   }
   begin_row();
   const Row from = row_of(row);
+  spend(from.num_scans);
   for (std::uint32_t i = from.first_scan; i < from.first_scan + from.num_scans; ++i) {
     const Scan scan = scans_[i];
     const Dfa& dfa = terminal(scan);
@@ -84,6 +102,8 @@ void RowStore::add_scan(std::uint32_t place, std::int32_t state, Return back) {
 }
 
 void RowStore::add_item(std::uint32_t place, Return back) {
+  spend(1);
+  place = tables_.shared_place[place];
   std::vector<std::uint32_t>& slots = draft_.item_slots;
   const auto slot_of = [&](const Item& item) {
     const std::uint64_t row = static_cast<std::uint32_t>(item.back.row);
@@ -116,7 +136,7 @@ void RowStore::add_item(std::uint32_t place, Return back) {
 
 void RowStore::close_row() {
   using PlaceKind = GrammarTables::PlaceKind;
-  for (std::size_t i = 0; i < draft_.items.size(); ++i) {
+  for (std::size_t i = 0; i < draft_.items.size() && status_.ok(); ++i) {
     if (std::ssize(draft_.items) > limits_.max_row_items) {
       status_ = {Code::kResourceExhausted,
                  "grammar: more than " + std::to_string(limits_.max_row_items) +

@@ -18,6 +18,10 @@ using RowId = std::int32_t;
 struct MatcherLimits {
   std::int64_t max_row_items = 50'000;              ///< parses of one position
   std::int64_t max_bytes = std::int64_t{64} << 20;  ///< of rows, after unused ones were dropped
+  /// Work that one text may cause in excess of what each of its tokens is granted. A unit is an
+  /// item tried, or four nodes of the vocabulary's trie visited for the first time: about 20 ns.
+  std::int64_t max_work = 8'000'000;
+  std::int64_t work_per_token = 200'000;
 };
 
 /// The rows of a scannerless Earley parser as the states of an automaton built on the way.
@@ -89,6 +93,15 @@ class RowStore {
   /// Whether enough was added since the last collection to be worth another.
   bool wants_collection() const { return num_bytes() > collect_above_; }
 
+  /// Counts work; past what is left the store fails.
+  void spend(std::int64_t work);
+
+  /// Adds what one more token is granted to what is left, which stays within max_work.
+  void grant_token();
+
+  /// Work done so far.
+  std::int64_t work() const { return work_; }
+
   /// Keeps the rows that the given ones need, renames those, and forgets the rest.
   void collect(std::span<RowId* const> roots);
 
@@ -155,6 +168,8 @@ class RowStore {
   std::unordered_multimap<std::uint64_t, RowId> by_hash_;
   RowId start_ = kUnknown;
   std::int64_t collect_above_;
+  std::int64_t work_ = 0;
+  std::int64_t work_left_;
 
   // The row under construction.
   struct Draft {
