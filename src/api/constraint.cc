@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/json_surrogates.h"
+
 namespace plumb {
 namespace {
 
@@ -299,6 +301,34 @@ ConstraintSpec read_constraint(FieldReader& fields) {
   collector.take(fields, "structural_tag", Kind::kStructuralTag);
   read_whitespace_pattern(fields, "guided_whitespace_pattern", collector);
   return std::move(collector).found();
+}
+
+// What differs when other characters take the place of the halves holds one.
+std::optional<ApiError> check_constraint_surrogates(std::string_view text,
+                                                    std::string_view member) {
+  if (!has_lone_surrogate(text)) {
+    return std::nullopt;
+  }
+  std::vector<ConstraintSpec> specs;
+  for (const std::string_view digits : {"fffd", "fffe"}) {
+    const Result<Json> json = parse_json(replace_lone_surrogates(text, digits));
+    const Json* request = json.ok() ? &json.value() : nullptr;
+    if (request != nullptr && !member.empty()) {
+      request = request->find(member);
+    }
+    if (request == nullptr || !request->is_object()) {
+      return std::nullopt;  // refused for that
+    }
+    FieldReader fields(request->as_object());
+    specs.push_back(read_constraint(fields));
+  }
+  if (specs[0].text == specs[1].text && specs[0].choices == specs[1].choices) {
+    return std::nullopt;
+  }
+  return ApiError::invalid("invalid_schema", specs[0].param,
+                           "'" + specs[0].param +
+                               "' holds half of a surrogate pair (\\ud800 to \\udfff), which no "
+                               "text has; write the whole pair");
 }
 
 }  // namespace plumb

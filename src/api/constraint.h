@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/field_reader.h"
@@ -40,5 +42,11 @@ struct ConstraintSpec {
 /// be said beside any of these: structured_outputs.lenient, any_order, disable_any_whitespace and
 /// whitespace_pattern, guided_whitespace_pattern.
 ConstraintSpec read_constraint(FieldReader& fields);
+
+/// An error if the constraint of a request holds half of a surrogate pair; parse_json() has put
+/// U+FFFD there, so this looks at the request's text. The request is the whole JSON text, or the
+/// member of that name.
+std::optional<ApiError> check_constraint_surrogates(std::string_view text,
+                                                    std::string_view member = "");
 
 }  // namespace plumb

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/offline_input.h"
 
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "api/constraint.h"
 #include "base/text.h"
 
 namespace plumb {
@@ -63,6 +65,12 @@ void read_batch_line(const Json& json, const SamplingDefaults& defaults, const A
   }
 }
 
+void refuse_surrogates(std::optional<ApiError> error, OfflineItem* item) {
+  if (error.has_value()) {
+    item->request = std::move(*error);
+  }
+}
+
 }  // namespace
 
 OfflineItem read_offline_item(std::string_view text, std::int64_t line,
@@ -82,6 +90,7 @@ OfflineItem read_offline_item(std::string_view text, std::int64_t line,
   if (json.value().find("custom_id") != nullptr) {
     item.id = id_of(json.value(), "custom_id", line);
     read_batch_line(json.value(), defaults, limits, &item);
+    refuse_surrogates(check_constraint_surrogates(text, "body"), &item);
     return item;
   }
   item.id = id_of(json.value(), "id", line);
@@ -99,6 +108,7 @@ OfflineItem read_offline_item(std::string_view text, std::int64_t line,
   } else {
     take(read_completion_request(body, defaults, limits), &item);
   }
+  refuse_surrogates(check_constraint_surrogates(text), &item);
   return item;
 }
 
