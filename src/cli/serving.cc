@@ -5,6 +5,7 @@
 
 #include "base/options.h"
 #include "base/text.h"
+#include "base/thread_clock.h"
 #include "checkpoint/identity.h"
 #include "cli/catalogue.h"
 #include "cli/version.h"
@@ -123,7 +124,7 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, 
   serving->text_ = std::make_unique<ServedModel>(std::move(served), std::move(text.tokenizer),
                                                  std::move(text.chat_template));
   serving->constraints_ = std::make_unique<ConstraintCompiler>(
-      serving->text_->tokenizer(), facts.vocab_size, options.grammar, clock);
+      serving->text_->tokenizer(), facts.vocab_size, options.grammar, thread_clock());
   serving->service_ = std::make_unique<TextService>(*serving->text_, *serving->engine_,
                                                     *serving->constraints_, clock);
   serving->engine_->start();

@@ -45,7 +45,9 @@ struct GrammarOptions {
                      std::array{Choice<JsonWhitespace>{"flexible", JsonWhitespace::kFlexible},
                                 Choice<JsonWhitespace>{"compact", JsonWhitespace::kCompact}}),
         field(&S::compile_timeout, "grammar-compile-timeout",
-              "time to compile one schema or grammar; longer is an error 400", 0.001, 600),
+              "processor time to compile one schema or grammar, longer is an error 400; and time "
+              "that one may wait to begin, longer is an error 503",
+              0.001, 600),
         bytes_field(&S::cache_bytes, "grammar-cache-bytes",
                     "memory for compiled grammars and what is known of the tokens in them", 0x1p20),
     };
@@ -71,7 +73,8 @@ class ConstraintCompiler {
   using Grammar = std::shared_ptr<const CompiledGrammar>;
   using Outcome = std::variant<Grammar, ApiError>;
 
-  /// vocab_size is the model's. `tokenizer` and `clock` outlive it.
+  /// vocab_size is the model's. `tokenizer` outlives it, and so does `clock`, which measures what
+  /// compiling takes.
   ConstraintCompiler(const Tokenizer& tokenizer, std::int64_t vocab_size,
                      const GrammarOptions& options, const Clock& clock);
 

@@ -47,8 +47,8 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
       [has_left](DisconnectReason) { has_left->store(true); });
   count_call(1);
   const Clock::TimePoint queued = parts_.clock.now();
-  const ThreadPool* pool = compilers_.get();  // outlives its tasks, unlike the member
-  const Status status = compilers_->submit([this, pool, waiting, has_left, queued] {
+  const TurnPool* pool = compilers_.get();  // outlives its tasks, unlike the member
+  const auto run = [this, pool, waiting, has_left, queued](TurnPool::Turn& turn) {
     yield_to_other_threads();
     ConstraintCompiler& compiler = parts_.service.constraints();
     const auto compile = [&]() -> ConstraintCompiler::Outcome {
@@ -57,8 +57,10 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
         return ApiError::overloaded("too many grammars wait to be compiled", 1);
       }
       ConstraintCompiler::Outcome outcome =
-          compiler.compile(waiting->params.constraint,
-                           [this, &has_left] { return has_left->load() || is_stopping_.load(); });
+          compiler.compile(waiting->params.constraint, [this, &has_left, &turn] {
+            turn.offer();
+            return has_left->load() || is_stopping_.load();
+          });
       metrics_.measures.compile_time.observe(seconds_since(begin, parts_.clock.now()));
       return outcome;
     };
@@ -67,7 +69,9 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
     const auto* compiled = std::get_if<ConstraintCompiler::Grammar>(outcome.get());
     const ConstraintCompiler::Grammar grammar = compiled == nullptr ? nullptr : *compiled;
     loop_->post([this, waiting, outcome] {
-      if (const auto* error = std::get_if<ApiError>(outcome.get())) {
+      if (is_stopping_.load()) {
+        waiting->transaction.send_error(shutting_down());
+      } else if (const auto* error = std::get_if<ApiError>(outcome.get())) {
         waiting->transaction.send_error(*error);
       } else {
         attach(std::get<0>(*outcome), &waiting->transaction, &waiting->choices);
@@ -78,9 +82,10 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
     });
     if (grammar != nullptr) {
       compiler.warm(*grammar,
-                    [this, pool] { return is_stopping_.load() || pool->num_queued() > 0; });
+                    [this, pool] { return is_stopping_.load() || pool->num_waiting() > 0; });
     }
-  });
+  };
+  const Status status = compilers_->submit(waiting->transaction.principal.name, run);
   if (!status.ok()) {
     count_call(-1);
     waiting->transaction.send_error(

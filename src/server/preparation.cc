@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "api/constraint.h"
 #include "base/text.h"
 #include "server/server.h"
 
@@ -32,6 +33,9 @@ Server::Prepared Server::prepare_body(const std::string& body, Prepare prepare,
   const Result<Json> json = parse_json(body, {.max_mixed_items = kMaxMixedItems});
   if (!json.ok()) {
     return ApiError::invalid("invalid_json", "", json.status().message());
+  }
+  if (std::optional<ApiError> error = check_constraint_surrogates(body)) {
+    return std::move(*error);
   }
   return (this->*prepare)(json.value(), is_unwanted);
 }

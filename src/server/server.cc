@@ -8,6 +8,7 @@
 #include "api/ids.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "net/tls.h"
 
 namespace plumb {
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::int64_t kMaxQueuedBodies = 256;
 constexpr std::int64_t kMaxQueuedGrammars = 256;
+constexpr int kMaxGrammars = 6;                         // compiled in turns
+constexpr std::chrono::milliseconds kGrammarSlice{50};  // most need no second one
 constexpr std::int64_t kMaxTimeoutMs = 86'400'000;
 constexpr std::chrono::seconds kLastWords{1};  // for answers on their way when the drain ends
 constexpr std::chrono::seconds kTraceFlushTime{3};
@@ -131,7 +134,13 @@ Status Server::listen() {
   transport_ = make_tcp_transport();
   PLUMB_RETURN_IF_ERROR(start_traces());
   workers_ = std::make_unique<ThreadPool>("prepare", 1, kMaxQueuedBodies);
-  compilers_ = std::make_unique<ThreadPool>("grammar", 1, kMaxQueuedGrammars);
+  compilers_ = std::make_unique<TurnPool>(
+      "grammar",
+      TurnPool::Options{.num_threads = kMaxGrammars,
+                        .num_running = std::clamp(num_usable_cores() / 4, 1, kMaxGrammars),
+                        .max_queued = kMaxQueuedGrammars,
+                        .slice = kGrammarSlice},
+      parts_.clock);
   HttpServerOptions http;
   http.address = options_.host;
   http.port = static_cast<int>(options_.port);
@@ -172,6 +181,7 @@ void Server::drain() {
     while (num_calls_ > 0 && call_ended_.wait_until(lock, deadline)) {
     }
   }
+  is_stopping_.store(true);  // grammars that are still being compiled are given up
   end_on_loop();
   http_->shutdown(std::max<Clock::TimePoint::duration>(deadline - parts_.clock.now(), kLastWords));
   if (tracer_ != nullptr) {

@@ -16,6 +16,7 @@
 #include "base/metrics.h"
 #include "base/mutex.h"
 #include "base/thread_pool.h"
+#include "base/turn_pool.h"
 #include "frontend/text_service.h"
 #include "net/http_server.h"
 #include "net/io_context.h"
@@ -158,7 +159,7 @@ class Server final : public HttpHandler {
   std::unique_ptr<IoContext> trace_loop_;
   std::unique_ptr<TraceExporter> tracer_;  // null without a collector; on a loop of its own
   std::unique_ptr<ThreadPool> workers_;
-  std::unique_ptr<ThreadPool> compilers_;  // of grammars; a slow one holds up only those
+  std::unique_ptr<TurnPool> compilers_;  // of grammars
   std::atomic<bool> is_stopping_{false};
   std::map<std::uint64_t, std::unique_ptr<Call>> calls_;  // loop thread
 
