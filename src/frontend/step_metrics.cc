@@ -9,22 +9,15 @@ namespace {
 
 const std::vector<double> kTokenBounds{1,   8,    16,   32,   64,   128,  256,
                                        512, 1024, 2048, 4096, 8192, 16384};
-const std::vector<double> kMicrosecondBounds{1,   2,   5,    10,   20,   50,    100,
-                                             200, 500, 1000, 2000, 5000, 10000, 100000};
-
-double microseconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double, std::micro>(time).count();
-}
+const std::vector<double> kPlannerBounds{1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4,
+                                         2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1};
 
 }  // namespace
 
 StepMetrics::StepMetrics(Metrics& metrics)
-    : planner_time_(metrics.histogram("plumb_step_planner_microseconds",
+    : planner_time_(metrics.histogram("plumb_step_planner_seconds",
                                       "time in which the scheduler decided a step",
-                                      kMicrosecondBounds)),
-      mask_time_(metrics.histogram("plumb_step_mask_microseconds",
-                                   "time for the grammars' token masks of a step that had any",
-                                   kMicrosecondBounds)) {
+                                      kPlannerBounds)) {
   tokens_.add(metrics.histogram("plumb_step_tokens", "tokens computed in a step", kTokenBounds));
 }
 
@@ -42,10 +35,7 @@ void StepMetrics::on_step(const StepStats& step) {
     const MutexLock lock(mutex_);
     tokens_.observe(static_cast<double>(num_tokens));
   }
-  planner_time_.observe(microseconds(step.planner_time));
-  if (step.num_masks > 0) {
-    mask_time_.observe(microseconds(step.mask_time));
-  }
+  planner_time_.observe(std::chrono::duration<double>(step.planner_time).count());
 }
 
 void StepMetrics::on_end(const Request&, const StreamEvent&) {}

@@ -23,7 +23,6 @@ class StepMetrics final : public EngineObserver {
   Mutex mutex_;
   Measure tokens_ PLUMB_GUARDED_BY(mutex_);
   Histogram planner_time_;
-  Histogram mask_time_;
 };
 
 }  // namespace plumb

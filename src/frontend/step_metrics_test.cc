@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 
-TEST(StepMetrics, tokens_planner_and_masks_of_each_step_are_counted) {
+TEST(StepMetrics, tokens_and_planner_of_each_step_are_counted) {
   Metrics metrics;
   StepMetrics steps(metrics);
   steps.add_tokens(metrics.histogram("other_tokens", "the same", {8}));
@@ -19,9 +19,7 @@ TEST(StepMetrics, tokens_planner_and_masks_of_each_step_are_counted) {
   step.num_decode_rows = 3;
   step.num_prefill_tokens = 5;
   step.planner_time = 7us;
-  step.mask_time = 1ms;
   steps.on_step(step);
-  step.num_masks = 1;
   step.num_prefill_tokens = 6;
   steps.on_step(step);
   const std::string text = metrics.text();
@@ -30,11 +28,9 @@ TEST(StepMetrics, tokens_planner_and_masks_of_each_step_are_counted) {
   EXPECT_THAT(text, HasSubstr("plumb_step_tokens_sum 17\n"));
   EXPECT_THAT(text, HasSubstr("other_tokens_bucket{le=\"8\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("other_tokens_count 2\n"));
-  EXPECT_THAT(text, HasSubstr("plumb_step_planner_microseconds_sum 14\n"));
-  EXPECT_THAT(text, HasSubstr("plumb_step_planner_microseconds_bucket{le=\"5\"} 0\n"));
-  EXPECT_THAT(text, HasSubstr("plumb_step_planner_microseconds_bucket{le=\"10\"} 2\n"));
-  EXPECT_THAT(text, HasSubstr("plumb_step_mask_microseconds_count 1\n"));
-  EXPECT_THAT(text, HasSubstr("plumb_step_mask_microseconds_sum 1000\n"));
+  EXPECT_THAT(text, HasSubstr("plumb_step_planner_seconds_sum 1.4e-05\n"));
+  EXPECT_THAT(text, HasSubstr("plumb_step_planner_seconds_bucket{le=\"5e-06\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("plumb_step_planner_seconds_bucket{le=\"1e-05\"} 2\n"));
 }
 
 }  // namespace

@@ -12,15 +12,21 @@ void export_tier(const std::string& tier, const TierStats& stats, std::int64_t h
   const auto set = [&](const char* name, const char* help, std::int64_t value) {
     metrics.gauge(name, help, {{"tier", tier}}).set(static_cast<double>(value));
   };
-  set("plumb_kvtier_hit_tokens", "prompt tokens brought to the KV cache since the start",
-      hit_tokens);
+  const auto total = [&](const char* name, const char* help, std::int64_t value) {
+    metrics.counter(name, help, {{"tier", tier}}).raise_to(static_cast<double>(value));
+  };
+  total("plumb_kvtier_hit_tokens_total", "prompt tokens brought to the KV cache since the start",
+        hit_tokens);
   set("plumb_kvtier_blocks", "blocks that the tier holds", stats.num_blocks);
   set("plumb_kvtier_bytes", "bytes that the tier takes", stats.num_bytes);
-  set("plumb_kvtier_stored_blocks", "blocks stored since the start", stats.num_stored);
-  set("plumb_kvtier_evicted_blocks", "blocks that made room since the start", stats.num_evicted);
-  set("plumb_kvtier_dropped_blocks", "blocks not taken since the start", stats.num_dropped);
-  set("plumb_kvtier_damaged_blocks", "damaged blocks met since the start", stats.num_damaged);
-  set("plumb_kvtier_errors", "reads and writes that failed since the start", stats.num_errors);
+  total("plumb_kvtier_stored_blocks_total", "blocks stored since the start", stats.num_stored);
+  total("plumb_kvtier_evicted_blocks_total", "blocks that made room since the start",
+        stats.num_evicted);
+  total("plumb_kvtier_dropped_blocks_total", "blocks not taken since the start", stats.num_dropped);
+  total("plumb_kvtier_damaged_blocks_total", "damaged blocks met since the start",
+        stats.num_damaged);
+  total("plumb_kvtier_errors_total", "reads and writes that failed since the start",
+        stats.num_errors);
   set("plumb_kvtier_writable", "1 while the tier takes blocks, 0 after an error",
       stats.can_write ? 1 : 0);
 }
@@ -35,10 +41,11 @@ void export_tier_metrics(const KvTierStats& stats, Metrics& metrics) {
   if (stats.has_disk) {
     export_tier("disk", stats.disk, stats.disk_hit_tokens, metrics);
   }
-  metrics.gauge("plumb_kvtier_loads", "prefixes brought to the KV cache since the start")
-      .set(static_cast<double>(stats.num_loads));
-  metrics.gauge("plumb_kvtier_load_seconds", "time that bringing them from memory took in all")
-      .set(std::chrono::duration<double>(stats.load_time).count());
+  metrics.counter("plumb_kvtier_loads_total", "prefixes brought to the KV cache since the start")
+      .raise_to(static_cast<double>(stats.num_loads));
+  metrics
+      .counter("plumb_kvtier_load_seconds_total", "time that bringing them from memory took in all")
+      .raise_to(std::chrono::duration<double>(stats.load_time).count());
 }
 
 }  // namespace plumb

@@ -18,13 +18,13 @@ TEST(TierMetrics, each_tier_that_is_there_has_its_series) {
   stats.is_on = true;
   stats.host_hit_tokens = 96;
   export_tier_metrics(stats, metrics);
-  EXPECT_THAT(metrics.text(), HasSubstr("plumb_kvtier_hit_tokens{tier=\"host\"} 96\n"));
+  EXPECT_THAT(metrics.text(), HasSubstr("plumb_kvtier_hit_tokens_total{tier=\"host\"} 96\n"));
   EXPECT_THAT(metrics.text(), Not(HasSubstr("disk")));
   stats.has_disk = true;
   stats.disk.num_damaged = 3;
   stats.disk.can_write = false;
   export_tier_metrics(stats, metrics);
-  EXPECT_THAT(metrics.text(), HasSubstr("plumb_kvtier_damaged_blocks{tier=\"disk\"} 3\n"));
+  EXPECT_THAT(metrics.text(), HasSubstr("plumb_kvtier_damaged_blocks_total{tier=\"disk\"} 3\n"));
   EXPECT_THAT(metrics.text(), HasSubstr("plumb_kvtier_writable{tier=\"disk\"} 0\n"));
 }
 

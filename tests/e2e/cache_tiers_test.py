@@ -50,7 +50,7 @@ class CacheTiers(unittest.TestCase):
             self.expect(server, True)
             self.assertNotIn(LINE, server.log())
             metrics = server.request("GET", "/metrics")[2].decode()
-            self.assertRegex(metrics, r'plumb_kvtier_hit_tokens\{tier="disk"\} [1-9]')
+            self.assertRegex(metrics, r'plumb_kvtier_hit_tokens_total\{tier="disk"\} [1-9]')
 
     def test_a_killed_server_leaves_nothing_wrong(self):
         for _ in range(3):

@@ -211,8 +211,8 @@ TEST(Constraints, metrics_say_what_was_compiled_and_what_was_known) {
   }
   scene.post(kChat, chat(R"("guided_regex":"(")"), 400);
   const std::string metrics = scene.send("GET", "/metrics").body;
-  for (const char* line : {"plumb_grammar_compiled 1\n", "plumb_grammar_cache_hits 2\n",
-                           "plumb_grammar_failed 1\n", "plumb_grammar_timeouts 0\n"}) {
+  for (const char* line : {"plumb_grammar_compiled_total 1\n", "plumb_grammar_cache_hits_total 2\n",
+                           "plumb_grammar_failed_total 1\n", "plumb_grammar_timeouts_total 0\n"}) {
     EXPECT_NE(metrics.find(line), std::string::npos) << line;
   }
   EXPECT_NE(metrics.find("plumb_grammar_mask_seconds_bucket{le=\"+Inf\"} "), std::string::npos);
@@ -292,12 +292,13 @@ TEST(Constraints, a_client_that_leaves_ends_the_compilation_for_it) {
                   "application/json\r\ncontent-length: " +
                   std::to_string(body.size()) + "\r\n\r\n" + body));
   leaves.close();
-  while (metric(scene, "plumb_grammar_cancelled") + metric(scene, "plumb_grammar_failed") +
-             metric(scene, "plumb_grammar_compiled") ==
+  while (metric(scene, "plumb_grammar_cancelled_total") +
+             metric(scene, "plumb_grammar_failed_total") +
+             metric(scene, "plumb_grammar_compiled_total") ==
          0) {
   }
-  EXPECT_EQ(metric(scene, "plumb_grammar_cancelled"), 1);
-  EXPECT_EQ(metric(scene, "plumb_grammar_timeouts"), 0);
+  EXPECT_EQ(metric(scene, "plumb_grammar_cancelled_total"), 1);
+  EXPECT_EQ(metric(scene, "plumb_grammar_timeouts_total"), 0);
   EXPECT_EQ(scene.engine().stats().num_submitted, 0);
 }
 

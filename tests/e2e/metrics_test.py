@@ -91,7 +91,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual(self.value("vllm:request_success_total", finished_reason="length"), NUM_REQUESTS)
         self.assertEqual(self.value("vllm:request_success_total", finished_reason="stop"), 0)
         self.assertEqual(self.value("vllm:cache_config_info", block_size="32"), 1)
-        self.assertEqual(self.value("vllm:prefix_cache_hits_total"), self.value("plumb_prefix_hit_tokens"))
+        self.assertEqual(self.value("vllm:prefix_cache_hits_total"), self.value("plumb_prefix_hit_tokens_total"))
 
     def test_vllm_histograms_have_the_bounds_counts_and_sums(self):
         counts = {name: NUM_REQUESTS for name in VLLM_BOUNDS}
@@ -113,7 +113,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual(self.value("vllm:request_generation_tokens_bucket", le="5"), 0)
         self.assertEqual(self.value("vllm:request_generation_tokens_bucket", le="10"), NUM_REQUESTS)
         # Every known token was computed once: the prompts, what was generated but the last ones, no more.
-        computed = self.prompt_tokens - self.value("plumb_prefix_hit_tokens") + NUM_REQUESTS * (NUM_GENERATED - 1)
+        computed = self.prompt_tokens - self.value("plumb_prefix_hit_tokens_total") + NUM_REQUESTS * (NUM_GENERATED - 1)
         self.assertEqual(self.value("vllm:iteration_tokens_total_sum"), computed)
         parts = self.value("vllm:request_prefill_time_seconds_sum") + self.value("vllm:request_decode_time_seconds_sum")
         self.assertAlmostEqual(self.value("vllm:request_inference_time_seconds_sum"), parts, places=6)
@@ -133,12 +133,12 @@ class Metrics(unittest.TestCase):
             self.assertEqual(self.value("sglang:" + name, model_name="tiny"), expected, name)
         self.assertEqual(self.value("sglang:realtime_tokens_total", mode="decode"), NUM_REQUESTS * NUM_GENERATED)
         self.assertEqual(self.value("sglang:realtime_tokens_total", mode="prefill_cache"),
-                         self.value("plumb_prefix_hit_tokens"))
+                         self.value("plumb_prefix_hit_tokens_total"))
         for stage in ("prefill_waiting", "prefill_forward", "decode_forward"):
             self.assertEqual(self.value("sglang:per_stage_req_latency_seconds_count", stage=stage), NUM_REQUESTS)
 
     def test_llamacpp_names(self):
-        hits = self.value("plumb_prefix_hit_tokens")
+        hits = self.value("plumb_prefix_hit_tokens_total")
         self.assertEqual(self.value("llamacpp:prompt_tokens_total"), self.prompt_tokens - hits)
         self.assertEqual(self.value("llamacpp:tokens_predicted_total"), NUM_REQUESTS * NUM_GENERATED)
         self.assertEqual(self.value("llamacpp:requests_processing"), 0)
@@ -148,11 +148,11 @@ class Metrics(unittest.TestCase):
 
     def test_what_users_miss_elsewhere_is_there(self):
         for reason in ("queued_requests", "queued_tokens", "predicted_ttft", "less_important"):
-            self.assertEqual(self.value("plumb_admission_rejects", reason=reason), 0)
-        for name in ("plumb_predicted_ttft_seconds", "plumb_recompute_tokens", "plumb_prefix_hit_rate",
-                     "plumb_step_mask_microseconds_count"):
+            self.assertEqual(self.value("plumb_admission_rejects_total", reason=reason), 0)
+        for name in ("plumb_predicted_ttft_seconds", "plumb_recompute_tokens_total", "plumb_prefix_hit_rate",
+                     "plumb_grammar_mask_seconds_count"):
             self.assertGreaterEqual(self.value(name), 0)
-        self.assertEqual(self.value("plumb_step_planner_microseconds_count"), self.value("plumb_step_tokens_count"))
+        self.assertEqual(self.value("plumb_step_planner_seconds_count"), self.value("plumb_step_tokens_count"))
 
     def test_without_the_option_no_other_names_are_shown(self):
         with e2e.folder() as folder, e2e.Server(e2e.dummy(folder)) as server:

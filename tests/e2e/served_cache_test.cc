@@ -113,11 +113,11 @@ TEST_F(ServedCache, metrics_tell_queries_hits_and_tokens) {
   const auto has = [&](const std::string& line) {
     EXPECT_NE(text.find("\n" + line + "\n"), std::string::npos) << line << "\n" << text;
   };
-  has("plumb_prefix_queries 2");
-  has("plumb_prefix_hits 1");
-  has("plumb_prefix_query_tokens 128");
-  has("plumb_prefix_hit_tokens " + std::to_string(num_cached));
-  has("plumb_kv_evicted_blocks 0");
+  has("plumb_prefix_queries_total 2");
+  has("plumb_prefix_hits_total 1");
+  has("plumb_prefix_query_tokens_total 128");
+  has("plumb_prefix_hit_tokens_total " + std::to_string(num_cached));
+  has("plumb_kv_evicted_blocks_total 0");
   has("plumb_kv_usage 0");
   EXPECT_NE(text.find("\nplumb_prefix_hit_rate 0.4"), std::string::npos);  // 63 of 128
 }

@@ -191,13 +191,13 @@ def main():
             after = resident_mib(server.process)
             seconds = time.monotonic() - start
             facts = {name: server.metric(name) for name in (
-                "plumb_preemptions", "plumb_prefix_hits", "plumb_aborted", "plumb_kv_blocks",
-                "plumb_generated_tokens")}
+                "plumb_preemptions_total", "plumb_prefix_hits_total", "plumb_aborted_total", "plumb_kv_blocks",
+                "plumb_generated_tokens_total")}
         log = server.log().lower()
         assert "error" not in log and "check failed" not in log, server.log()[-4000:]
         assert sum(results.values()) == options.requests, results
-        assert results["left"] > 0 and results[200] > 0 and facts["plumb_aborted"] > 0, results
-        assert facts["plumb_preemptions"] > 0 and facts["plumb_prefix_hits"] > 0, facts
+        assert results["left"] > 0 and results[200] > 0 and facts["plumb_aborted_total"] > 0, results
+        assert facts["plumb_preemptions_total"] > 0 and facts["plumb_prefix_hits_total"] > 0, facts
         print(f"{sum(warm.values())} + {options.requests} requests over {options.connections} "
               f"connections in {seconds:.0f} s: {dict(results)}, {facts}, "
               f"resident {before} -> {after} MiB")
