@@ -92,11 +92,11 @@ class CacheTiers(unittest.TestCase):
                 self.assertEqual(second.log().count(LINE), 1, second.log())
                 self.assertIn("another process", second.log())
 
-    def test_a_path_that_is_no_folder_costs_one_line(self):
+    def test_a_path_that_is_no_folder_is_refused_at_the_start(self):
         self.cache.write_text("a file")
-        with self.serve() as server:
-            self.expect(server, False)
-            self.assertEqual(server.log().count(LINE), 1, server.log())
+        done = e2e.run("serve", self.model, "--port", 0, "--disk-cache-dir", self.cache)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(f"disk-cache-dir: {self.cache}: is not a folder", done.stderr.decode())
         self.assertEqual(pathlib.Path(self.cache).read_text(), "a file")
 
 

@@ -247,7 +247,7 @@ class Commands(unittest.TestCase):
         self.assertIn("--min-context: 999999", done.stderr.decode())
 
     def test_serve_warns_of_a_cache_that_is_smaller_than_the_context(self):
-        with e2e.Server(self.model, "--kv-cache-bytes", "512KiB") as server:
+        with e2e.Server(self.model, "--kv-cache-bytes", "256KiB") as server:
             info = json.loads(server.request("GET", "/server_info")[2])
         tokens = info["max_total_num_tokens"]
         context = info["model"]["context_len"]
