@@ -28,9 +28,14 @@ TurnPool::~TurnPool() {
 Status TurnPool::submit(const std::string& owner, Task task) {
   {
     const MutexLock lock(mutex_);
-    if (num_queued_ >= options_.max_queued) {
-      return {Code::kResourceExhausted,
-              "queue holds its limit of " + std::to_string(options_.max_queued) + " tasks"};
+    const auto found = owners_.find(owner);
+    const std::int64_t num_own = found == owners_.end() ? 0 : std::ssize(found->second.queued);
+    const std::int64_t num_free = options_.max_queued - num_queued_;
+    if (num_own >= num_free) {
+      return {Code::kResourceExhausted, "queue has " + std::to_string(num_free) + " of " +
+                                            std::to_string(options_.max_queued) +
+                                            " places left, and this owner holds " +
+                                            std::to_string(num_own)};
     }
     const auto [it, is_new] = owners_.try_emplace(owner);
     if (is_new) {

@@ -24,7 +24,8 @@ namespace plumb {
 /// Only num_running tasks run at a time. One that has run for a slice gives way, where it calls
 /// Turn::offer(), to the owner whose last turn is longest ago; among tasks of one owner it is first
 /// come, first served. An owner may have several tasks begun, but always leaves as many threads
-/// free as it has, so that others need not wait for one of its tasks to end.
+/// free as it has, so that others need not wait for one of its tasks to end; likewise with tasks
+/// that wait to begin.
 /// Ownership  the destructor lets all accepted tasks run, then joins.
 /// Thread     any; a task must not destroy its pool.
 class TurnPool {
@@ -60,7 +61,8 @@ class TurnPool {
   TurnPool(const TurnPool&) = delete;
   TurnPool& operator=(const TurnPool&) = delete;
 
-  /// Errors  kResourceExhausted: max_queued tasks wait already.
+  /// Errors  kResourceExhausted: as many tasks of this owner wait to begin as there are places left,
+  ///         or more.
   Status submit(const std::string& owner, Task task);
 
   /// Tasks that wait to begin or to go on.

@@ -38,6 +38,11 @@ class Steps {
     EXPECT_TRUE(pool_->submit(owner, std::move(task)).ok());
   }
 
+  // A task of one step; false if there is no place for it.
+  bool try_add(const std::string& owner) {
+    return pool_->submit(owner, [this, owner](TurnPool::Turn&) { order_ += owner; }).ok();
+  }
+
   // A task that notes each of its steps and offers its turn after it.
   void add(const std::string& owner, int num_steps) {
     submit(owner, [this, owner, num_steps](TurnPool::Turn& turn) {
@@ -161,6 +166,27 @@ TEST(TurnPool, tasks_beyond_the_limit_are_refused) {
   EXPECT_EQ(pool.submit("c", [](TurnPool::Turn&) {}).code(), Code::kResourceExhausted);
   EXPECT_EQ(pool.num_waiting(), 2);
   gate.set_value();
+}
+
+TEST(TurnPool, one_owner_leaves_places_for_the_others) {
+  TurnPool::Options options = kOneAtATime;
+  options.num_threads = 1;
+  options.max_queued = 8;
+  Steps steps(options);
+  steps.hold();
+  const auto num_taken = [&](const std::string& owner) {
+    int count = 0;
+    while (steps.try_add(owner)) {
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(num_taken("a"), 4);
+  EXPECT_EQ(num_taken("b"), 2);
+  EXPECT_EQ(num_taken("c"), 1);
+  EXPECT_EQ(num_taken("a"), 0);
+  steps.release();
+  EXPECT_EQ(steps.order(), "abcabaa");
 }
 
 TEST(TurnPool, as_many_run_at_once_as_the_options_say) {

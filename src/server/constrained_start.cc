@@ -68,8 +68,10 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
     // A copy: the call takes the grammar while its masks are warmed.
     const auto* compiled = std::get_if<ConstraintCompiler::Grammar>(outcome.get());
     const ConstraintCompiler::Grammar grammar = compiled == nullptr ? nullptr : *compiled;
-    loop_->post([this, waiting, outcome] {
-      if (is_stopping_.load()) {
+    loop_->post([this, waiting, outcome, has_left] {
+      if (has_left->load()) {
+        waiting->transaction.count(kClientLeft);
+      } else if (is_stopping_.load()) {
         waiting->transaction.send_error(shutting_down());
       } else if (const auto* error = std::get_if<ApiError>(outcome.get())) {
         waiting->transaction.send_error(*error);
