@@ -61,7 +61,8 @@ class TurnPool {
   TurnPool(const TurnPool&) = delete;
   TurnPool& operator=(const TurnPool&) = delete;
 
-  /// Errors  kResourceExhausted: as many tasks of this owner wait to begin as there are places left,
+  /// Errors  kResourceExhausted: as many tasks of this owner wait to begin as there are places
+  /// left,
   ///         or more.
   Status submit(const std::string& owner, Task task);
 
