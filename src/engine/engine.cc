@@ -219,6 +219,9 @@ void Engine::stop() {
 // While the thread is idle, and the mutex keeps it from waking, nobody else touches the core.
 Status Engine::flush_cache() {
   const MutexLock lock(mutex_);
+  if (must_stop_) {
+    return {Code::kUnavailable, "the engine is stopped"};
+  }
   if (!thread_idle_ || !mail_.empty() || core_->has_work()) {
     return {Code::kUnavailable, "the cache is in use: a request runs or waits"};
   }

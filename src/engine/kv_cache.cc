@@ -130,7 +130,9 @@ void KvCache::grow(std::int64_t num_tokens, SeqBlocks* blocks) {
 
 std::int64_t KvCache::pass_window(std::int64_t num_computed, SeqBlocks* blocks) {
   WindowBlocks& window = blocks->window;
-  const std::int64_t begin = first_window_block(num_computed, window_, block_size_);
+  // What the last whole block needs stays too, so that the sequence can be stored to there.
+  const std::int64_t num_whole = num_computed / block_size_ * block_size_;
+  const std::int64_t begin = first_window_block(num_whole, window_, block_size_);
   if (window_ == 0 || begin <= window.begin) {
     return 0;
   }

@@ -271,6 +271,31 @@ TEST(KvCacheWindow, a_sequence_keeps_blocks_for_its_window_only) {
 }
 
 // Gemma 3 270M: 3 of 18 layers see everything, the others 512 tokens.
+TEST(KvCacheWindow, what_is_stored_can_be_used_to_its_last_whole_block_whatever_the_window) {
+  for (std::int64_t window = 1; window <= 13; ++window) {
+    const auto cache =
+        KvCache::create(layout_of(4, window, true), {.num_blocks = 20, .num_window_blocks = 20},
+                        host_allocator())
+            .value();
+    for (std::int64_t length = 1; length <= 40; ++length) {
+      Tokens tokens(static_cast<std::size_t>(length));
+      for (std::int64_t i = 0; i < length; ++i) {
+        tokens[static_cast<std::size_t>(i)] = static_cast<TokenId>(100 * length + i);
+      }
+      cache->make_free({num_blocks_for(length, 4), num_blocks_for(length, 4)});
+      SeqBlocks blocks;
+      for (std::int64_t num_computed = 1; num_computed <= length; ++num_computed) {
+        cache->grow(num_computed, &blocks);
+        cache->pass_window(num_computed, &blocks);
+      }
+      cache->store("", tokens, {}, &blocks);
+      cache->release(&blocks);
+      EXPECT_EQ(cache->peek("", tokens).num_tokens, length / 4 * 4)
+          << "window " << window << ", length " << length;
+    }
+  }
+}
+
 TEST(KvCacheWindow, a_sequence_of_8192_tokens_takes_less_than_a_quarter_of_what_all_layers_would) {
   KvLayout layout;
   layout.block_size = 32;
