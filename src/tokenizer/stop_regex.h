@@ -30,7 +30,7 @@ class StopRegex {
   /// A match of more bytes is not found: text that could only be part of a longer one is released.
   static constexpr std::size_t kMaxMatchBytes = 4096;
   /// Processor time of all searches in one text: they run where other texts wait.
-  static constexpr std::chrono::milliseconds kMaxTime{50};
+  static constexpr std::chrono::milliseconds kMaxTime{20};
 
   /// Errors  kInvalidArgument: too many, too long, not a pattern (with its place); kUnsupported:
   ///         verbs and what else is left out.
