@@ -52,8 +52,13 @@ ConstraintCompiler::ConstraintCompiler(const Tokenizer& tokenizer, std::int64_t 
       clock_(clock),
       tokenizer_(tokenizer),
       vocab_(GrammarVocab::from_tokenizer(tokenizer, static_cast<std::int32_t>(vocab_size),
-                                          options.cache_bytes / 3)),
-      cache_(options.cache_bytes / 3 * 2) {}
+                                          cache_shares(options.cache_bytes).vocab)),
+      cache_(cache_shares(options.cache_bytes).grammars) {}
+
+ConstraintCompiler::CacheShares ConstraintCompiler::cache_shares(std::int64_t cache_bytes) {
+  const std::int64_t part = cache_bytes / 12;
+  return {.grammars = 8 * part, .vocab = 3 * part, .vocab_with_marks = part};
+}
 
 ConstraintCompiler::Grammar ConstraintCompiler::find(const ConstraintSpec& spec) {
   return find(grammar_spec(spec));
@@ -76,7 +81,9 @@ ConstraintCompiler::Outcome ConstraintCompiler::compile(const ConstraintSpec& co
   CompileBudget budget(CompileBudget::Limits(),
                        [&] { return clock_.now() > deadline || is_cancelled(); });
   Result<Grammar> grammar = build(spec, constraint, &budget);
-  compile_ns_ += (clock_.now() - begin).count();
+  const std::chrono::nanoseconds time = clock_.now() - begin;
+  compile_ns_ += time.count();
+  on_compiled_(time);
   if (!grammar.ok() && is_cancelled()) {
     ++num_cancelled_;
     return ApiError::from_status(grammar.status());  // nobody reads it
@@ -116,8 +123,8 @@ Result<ConstraintCompiler::Grammar> ConstraintCompiler::build(const GrammarSpec&
 std::shared_ptr<const GrammarVocab> ConstraintCompiler::vocab_with_marks() {
   const MutexLock lock(mutex_);
   if (vocab_with_marks_ == nullptr) {
-    vocab_with_marks_ =
-        GrammarVocab::with_marks(tokenizer_, vocab_->vocab_size(), options_.cache_bytes / 12);
+    vocab_with_marks_ = GrammarVocab::with_marks(
+        tokenizer_, vocab_->vocab_size(), cache_shares(options_.cache_bytes).vocab_with_marks);
   }
   return vocab_with_marks_;
 }

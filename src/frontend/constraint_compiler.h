@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <tuple>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -63,7 +64,7 @@ struct ConstraintStats {
   std::int64_t num_cache_hits = 0;
   std::int64_t num_warmed_masks = 0;  ///< made before a request wanted them
   std::int64_t cache_bytes = 0;
-  std::chrono::nanoseconds compile_time{};
+  std::chrono::nanoseconds compile_time{};  ///< of all compilations, failures included
 };
 
 /// Turns constraints of requests into grammars, and remembers them.
@@ -93,6 +94,21 @@ class ConstraintCompiler {
 
   static constexpr std::chrono::milliseconds kWarmTime{20};
 
+  /// Lets on_compiled take the time of each compilation, as compile_time of the stats adds it up,
+  /// on the thread that compiled. Requires no compile() runs, and on_compiled outlives all of them.
+  void set_on_compiled(std::function<void(std::chrono::nanoseconds)> on_compiled) {
+    on_compiled_ = std::move(on_compiled);
+  }
+
+  /// How the bytes of the options are divided.
+  struct CacheShares {
+    std::int64_t grammars = 0;  ///< compiled ones, with their masks
+    std::int64_t vocab = 0;     ///< what is known of its tokens
+    std::int64_t vocab_with_marks = 0;
+  };
+
+  static CacheShares cache_shares(std::int64_t cache_bytes);
+
   ConstraintStats stats() const;
 
  private:
@@ -117,6 +133,7 @@ class ConstraintCompiler {
   std::atomic<std::int64_t> num_cache_hits_{0};
   std::atomic<std::int64_t> num_warmed_masks_{0};
   std::atomic<std::int64_t> compile_ns_{0};
+  std::function<void(std::chrono::nanoseconds)> on_compiled_ = [](std::chrono::nanoseconds) {};
 };
 
 /// Lets all choices of a request follow one grammar.

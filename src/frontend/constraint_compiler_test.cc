@@ -172,7 +172,10 @@ TEST_F(ConstraintCompilers, errors_name_field_and_place) {
   EXPECT_EQ(error_of(spec_of(Kind::kJsonSchema, R"({"type":"thing"})")),
             "400 invalid_schema field");
   EXPECT_EQ(error_of(spec_of(Kind::kGrammar, "root ::= x")), "400 invalid_schema field");
-  EXPECT_EQ(compiler_.stats().num_failed, 4);
+  EXPECT_EQ(error_of(spec_of(Kind::kStructuralTag,
+                             R"({"format":{"type":"const_string","value":"\ud800"}})")),
+            "400 invalid_schema field");
+  EXPECT_EQ(compiler_.stats().num_failed, 5);
   EXPECT_EQ(compiler_.stats().num_timeouts, 0);
 }
 
@@ -186,6 +189,35 @@ class SlowClock final : public Clock {
  private:
   mutable int num_looks_ = 0;
 };
+
+TEST_F(ConstraintCompilers, time_is_told_of_what_was_compiled_only) {
+  SlowClock clock;
+  GrammarOptions options;
+  options.compile_timeout = std::chrono::hours(1);
+  ConstraintCompiler slow(*tokenizer_, 257, options, clock);
+  std::vector<std::chrono::nanoseconds> times;
+  slow.set_on_compiled([&](std::chrono::nanoseconds time) { times.push_back(time); });
+  const auto none = [] { return false; };
+  slow.compile(spec_of(Kind::kRegex, "a+"), none);
+  ASSERT_EQ(times.size(), 1U);
+  EXPECT_GE(times[0], std::chrono::seconds(1));
+  EXPECT_EQ(slow.stats().compile_time, times[0]);
+  slow.compile(spec_of(Kind::kRegex, "a+"), none);
+  EXPECT_EQ(slow.stats().num_cache_hits, 1);
+  EXPECT_EQ(times.size(), 1U);
+  slow.compile(spec_of(Kind::kRegex, "("), none);
+  ASSERT_EQ(times.size(), 2U);
+  EXPECT_EQ(slow.stats().compile_time, times[0] + times[1]);
+}
+
+TEST(ConstraintCompilerMemory, its_caches_together_stay_within_the_option) {
+  for (const std::int64_t num_bytes : {std::int64_t{1} << 20, std::int64_t{192} << 20}) {
+    const ConstraintCompiler::CacheShares shares = ConstraintCompiler::cache_shares(num_bytes);
+    const std::int64_t sum = shares.grammars + shares.vocab + shares.vocab_with_marks;
+    EXPECT_LE(sum, num_bytes);
+    EXPECT_GT(sum, num_bytes - 12);
+  }
+}
 
 TEST_F(ConstraintCompilers, a_compilation_that_takes_too_long_is_given_up) {
   SlowClock clock;

@@ -19,8 +19,8 @@ void export_constraints(const ConstraintStats& stats, Metrics& metrics) {
   };
   total("plumb_grammar_compiled_total", "schemas and grammars compiled since the start",
         static_cast<double>(stats.num_compiled));
-  total("plumb_grammar_compile_seconds_total", "time spent on compiling them, failures included",
-        seconds(stats.compile_time));
+  total("plumb_grammar_compile_seconds_total",
+        "processor time of compiling them, failures included", seconds(stats.compile_time));
   total("plumb_grammar_failed_total", "schemas and grammars that were refused, time-outs included",
         static_cast<double>(stats.num_failed));
   total("plumb_grammar_timeouts_total", "compilations that took too long",

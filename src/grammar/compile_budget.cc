@@ -35,6 +35,14 @@ Status CompileBudget::check_expressions(std::int64_t num) const {
   return {};
 }
 
+Status CompileBudget::check_rules(std::int64_t num) const {
+  if (num > limits_.max_rules) {
+    return {Code::kResourceExhausted, "grammar: more than " + std::to_string(limits_.max_rules) +
+                                          " rules or symbols; send a simpler one"};
+  }
+  return {};
+}
+
 Status CompileBudget::poll() {
   return num_polls_++ % 64 == 0 ? poll_now() : Status();
 }

@@ -42,6 +42,8 @@ class CompileBudget {
   Status check_states(std::int64_t num) const;
   /// Errors: kResourceExhausted if a set has more expressions than allowed.
   Status check_expressions(std::int64_t num) const;
+  /// Errors: kResourceExhausted if a grammar has more rules, or more symbols, than allowed.
+  Status check_rules(std::int64_t num) const;
   /// Asks is_cancelled on every 64th call. Errors: kDeadlineExceeded.
   Status poll();
   /// The same on every call.

@@ -148,7 +148,7 @@ Result<std::shared_ptr<const CompiledGrammar>> compile_structural_tag(
                                               " bytes exceed the limit " +
                                               std::to_string(kMaxGrammarBytes)};
   }
-  PLUMB_ASSIGN(const TagFormat root, parse_structural_tag(text));
+  PLUMB_ASSIGN(const TagFormat root, parse_structural_tag(text, budget));
   const auto write = [&](bool join_regular, CompileBudget* part) {
     StructuralTagOptions joined = options;
     joined.join_regular = join_regular;

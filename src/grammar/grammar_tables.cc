@@ -19,11 +19,7 @@ class TableBuilder {
   TableBuilder(Cfg* cfg, CompileBudget* budget) : cfg_(*cfg), budget_(*budget) {}
 
   Result<GrammarTables> build() {
-    if (std::ssize(cfg_.rules()) > budget_.limits().max_rules) {
-      return Status{Code::kResourceExhausted, "grammar: " + std::to_string(cfg_.rules().size()) +
-                                                  " rules exceed the limit " +
-                                                  std::to_string(budget_.limits().max_rules)};
-    }
+    PLUMB_RETURN_IF_ERROR(budget_.check_rules(std::ssize(cfg_.rules())));
     index_rules();
     find_reachable();
     PLUMB_RETURN_IF_ERROR(build_terminals());

@@ -19,10 +19,16 @@ using Mask = CompiledGrammar::Mask;
 // Where more tokens may come, one byte of each kind is followed instead of each token.
 constexpr int kFewTokens = 32;
 
+MatcherLimits limits_of(const CompiledGrammar& grammar) {
+  MatcherLimits limits = grammar.matcher_limits();
+  limits.max_work = std::min(limits.max_work, kMaxWarmingWork);
+  return limits;
+}
+
 class MaskWarming {
  public:
   explicit MaskWarming(const CompiledGrammar& grammar)
-      : grammar_(grammar), store_(grammar.tables(), grammar.matcher_limits()) {}
+      : grammar_(grammar), store_(grammar.tables(), limits_of(grammar)) {}
 
   std::int64_t run(const std::function<bool()>& is_cancelled) {
     const std::int64_t max_masks = std::min(kMaxWarmed, grammar_.max_masks() / 4);

@@ -87,5 +87,22 @@ TEST(MaskWarming, it_makes_few_masks_of_what_the_grammar_may_keep) {
   EXPECT_LE(warm_masks(*compile("[a-z]{500}", limits), kGoOn), 4);
 }
 
+TEST(MaskWarming, a_mask_that_is_much_work_is_left_to_a_request) {
+  std::vector<std::string> tokens{"a", std::string(150, 'a'), "</s>"};
+  const auto vocab =
+      std::make_shared<const GrammarVocab>(std::move(tokens), std::vector<TokenId>{2});
+  const GrammarSpec trees{.kind = GrammarKind::kEbnf,
+                          .text = R"(root ::= root root root | root root | "a")"};
+  CompileBudget budget;
+  const auto grammar = compile_grammar(trees, vocab, {}, &budget);
+  ASSERT_TRUE(grammar.ok()) << grammar.status().message();
+  EXPECT_EQ(warm_masks(*grammar.value(), kGoOn), 0);
+  GrammarMatcher matcher(grammar.value());
+  std::vector<std::uint32_t> mask(1);
+  ASSERT_TRUE(matcher.fill_mask(mask)) << matcher.status().message();
+  EXPECT_EQ(mask[0], 0b011U);
+  EXPECT_GT(matcher.work(), kMaxWarmingWork);
+}
+
 }  // namespace
 }  // namespace plumb

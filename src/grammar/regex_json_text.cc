@@ -56,11 +56,14 @@ void add_json_text_sets(std::vector<ByteSet>* sets) {
 RegexId RegexSet::automaton(std::vector<AutomatonState> states, std::uint32_t start) {
   PLUMB_CHECK(start < states.size(), "automaton: no such start state");
   std::set<ByteSet> sets;
+  std::size_t num_edges = 0;
   for (const AutomatonState& state : states) {
+    num_edges += state.next.size();
     for (const auto& [next, bytes] : state.next) {
       sets.insert(bytes);
     }
   }
+  automata_size_ += automaton_size(states.size(), num_edges);
   automata_.push_back({std::move(states), {sets.begin(), sets.end()}});
   return automaton_state(static_cast<std::int64_t>(automata_.size()) - 1, start);
 }

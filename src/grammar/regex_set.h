@@ -69,7 +69,8 @@ class RegexSet {
 
   /// One state of a deterministic automaton; no byte leads to two states.
   struct AutomatonState {
-    std::vector<std::pair<std::uint32_t, ByteSet>> next;
+    using Edge = std::pair<std::uint32_t, ByteSet>;
+    std::vector<Edge> next;
     bool accepting = false;
   };
 
@@ -106,11 +107,19 @@ class RegexSet {
   /// Forgets derivatives, which are remembered to be shared within one automaton.
   void drop_derivatives() { derivatives_.clear(); }
 
-  /// Expressions made so far, and their parts by what they take of memory: what a limit on
-  /// compilation counts.
+  /// Expressions made so far, and their parts and automata by what they take of memory: what a
+  /// limit on compilation counts.
   std::int64_t size() const {
     constexpr std::size_t kChildrenOfNode = sizeof(Node) / sizeof(RegexId);
-    return static_cast<std::int64_t>(nodes_.size() + children_.size() / kChildrenOfNode);
+    return static_cast<std::int64_t>(nodes_.size() + children_.size() / kChildrenOfNode) +
+           automata_size_;
+  }
+
+  /// What an automaton adds to size() beside its expressions.
+  static std::int64_t automaton_size(std::size_t num_states, std::size_t num_edges) {
+    const std::size_t num_bytes =
+        num_states * sizeof(AutomatonState) + num_edges * sizeof(AutomatonState::Edge);
+    return static_cast<std::int64_t>(num_bytes / sizeof(Node));
   }
 
  private:
@@ -190,6 +199,7 @@ class RegexSet {
   std::vector<RegexId> children_;
   std::vector<std::uint32_t> table_;  // open addressing over nodes_, 0 = free, else index + 1
   std::vector<Automaton> automata_;
+  std::int64_t automata_size_ = 0;
   CompileBudget* budget_ = nullptr;
   Status status_;
   std::unordered_map<std::uint64_t, RegexId> derivatives_;  // by id * 256 + byte

@@ -152,6 +152,22 @@ void StringFinder::add_failures() {
   }
 }
 
+// As states() makes them: those of the fallback, and one for each child.
+std::int64_t StringFinder::max_size() const {
+  constexpr std::size_t kMostEdges = 256;  // each has a byte of its own
+  std::vector<std::size_t> num_edges(nodes_.size());
+  std::size_t total = 0;
+  const auto count = [&](std::uint32_t node, std::size_t num_before) {
+    num_edges[node] = std::min(num_before + nodes_[node].children.size(), kMostEdges);
+    total += num_edges[node] + 1;  // the ignored byte
+  };
+  count(0, 1);
+  for (const std::uint32_t node : order_) {
+    count(node, num_edges[nodes_[node].fallback]);
+  }
+  return RegexSet::automaton_size(nodes_.size(), total);
+}
+
 std::vector<State> StringFinder::states(bool found) const {
   std::vector<State> out(nodes_.size());
   const auto fill = [&](std::uint32_t node, std::vector<std::pair<std::uint32_t, ByteSet>> next) {

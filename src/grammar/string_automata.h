@@ -30,6 +30,9 @@ class StringFinder {
   explicit StringFinder(std::span<const std::string> strings,
                         std::optional<std::uint8_t> ignored = std::nullopt);
 
+  /// What each of the automata adds to the size of a set at most. Cost: linear, in memory too.
+  std::int64_t max_size() const;
+
   /// Every byte string in which none of the strings occurs.
   RegexId without(RegexSet* set) const;
 

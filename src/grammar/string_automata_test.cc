@@ -50,6 +50,29 @@ std::size_t first_end(std::string_view text, const std::vector<std::string>& str
 const std::vector<std::vector<std::string>> kStringLists = {
     {"a"}, {"aa"}, {"ab", "ba"}, {"aab"}, {"abab", "bb"}, {"aba", "b"}, {"abc", "bca", "cab"}};
 
+TEST(StringFinder, says_beforehand_how_large_its_automata_get) {
+  std::vector<std::vector<std::string>> lists = kStringLists;
+  lists.push_back(all_texts("abcdefgh", 3));
+  lists.back().erase(lists.back().begin());  // the empty one
+  for (const std::vector<std::string>& strings : lists) {
+    const StringFinder finder(strings, 0xFE);
+    for (const bool is_without : {true, false}) {
+      RegexSet set;
+      const std::int64_t before = set.size();
+      if (is_without) {
+        finder.without(&set);
+      } else {
+        finder.up_to_first(&set);
+      }
+      EXPECT_LE(set.size() - before, finder.max_size() + 1) << strings[0];
+    }
+  }
+  RegexSet set;
+  const std::int64_t before = set.size();
+  StringFinder(std::vector<std::string>{std::string(10'000, 'a')}).up_to_first(&set);
+  EXPECT_GT(set.size() - before, 10'000);  // a state and its two edges each
+}
+
 TEST(StringFinder, tells_texts_without_the_strings_from_texts_up_to_the_first) {
   for (const std::vector<std::string>& strings : kStringLists) {
     RegexSet set;

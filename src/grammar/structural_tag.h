@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "base/token_id.h"
+#include "grammar/compile_budget.h"
 #include "grammar/regex_set.h"
 
 namespace plumb {
@@ -66,8 +67,9 @@ struct TagFormat {
 
 /// Reads {"type": "structural_tag", "format": {...}}, or the older {"type": "structural_tag",
 /// "structures": [{"begin", "schema", "end"}], "triggers": [...]}.
-/// Errors  kInvalidArgument, kUnsupported: name the path of the field.
+/// Errors  kInvalidArgument, kUnsupported: name the path of the field; kDeadlineExceeded from the
+///         budget.
 /// Source  the public documentation of XGrammar, "Structural Tag Usage".
-Result<TagFormat> parse_structural_tag(std::string_view json);
+Result<TagFormat> parse_structural_tag(std::string_view json, CompileBudget* budget);
 
 }  // namespace plumb

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/json_surrogates.h"
 #include "grammar/structural_tag.h"
 
 namespace plumb {
@@ -104,7 +105,13 @@ class TagMembers {
 
 class TagParser {
  public:
+  explicit TagParser(CompileBudget* budget) : budget_(*budget) {}
+
   Result<TagFormat> parse(std::string_view text) {
+    if (has_lone_surrogate(text)) {
+      return Status{Code::kInvalidArgument,
+                    "holds half of a surrogate pair, which no text has; write the whole pair"};
+    }
     PLUMB_ASSIGN(const Json json, parse_json(text, {.max_depth = 3 * kMaxDepth}));
     if (!json.is_object()) {
       return Status{Code::kInvalidArgument, "expected an object with a format"};
@@ -169,7 +176,13 @@ class TagParser {
     return out;
   }
 
-  bool count_format() { return ++num_formats_ <= kMaxFormats; }
+  // False after an error, too.
+  bool count_format() {
+    if (error_.ok()) {
+      error_ = budget_.poll();
+    }
+    return error_.ok() && ++num_formats_ <= kMaxFormats;
+  }
 
   TagFormat format(const Json& value, const std::string& path, int depth) {
     TagFormat out;
@@ -529,6 +542,7 @@ class TagParser {
 
   static const std::array<Reader, 21> kReaders;
 
+  CompileBudget& budget_;
   Status error_;
   std::int64_t num_formats_ = 0;
   int depth_ = 0;  // of the format whose members are read
@@ -559,8 +573,8 @@ const std::array<TagParser::Reader, 21> TagParser::kReaders = {
 
 }  // namespace
 
-Result<TagFormat> parse_structural_tag(std::string_view json) {
-  return TagParser().parse(json);
+Result<TagFormat> parse_structural_tag(std::string_view json, CompileBudget* budget) {
+  return TagParser(budget).parse(json);
 }
 
 }  // namespace plumb

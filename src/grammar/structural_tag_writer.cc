@@ -113,6 +113,10 @@ class TagWriter {
     if (status_.ok()) {
       status_ = budget_.check_expressions(cfg_.num_expressions());
     }
+    if (status_.ok()) {
+      status_ =
+          budget_.check_rules(std::max<std::int64_t>(std::ssize(cfg_.rules()), cfg_.num_symbols()));
+    }
     return status_.ok();
   }
 
@@ -143,7 +147,7 @@ class TagWriter {
       case Kind::kOr:
         return any_of(format, next);
       case Kind::kRepeat:
-        return repeat(format, next);
+        return repeat(format.parts[0], format.min, format.max, next);
       case Kind::kTag:
         return then(then(terminal(format.begin), body(format)), next.symbol);
       case Kind::kTriggeredTags:
@@ -246,9 +250,8 @@ class TagWriter {
     return cfg_.any_of(alternatives);
   }
 
-  SymbolId repeat(const TagFormat& format, const Next& next) {
-    const TagFormat& part = format.parts[0];
-    if (format.min == 0 && format.max == 1) {
+  SymbolId repeat(const TagFormat& part, std::int64_t min, std::int64_t max, const Next& next) {
+    if (min == 0 && max == 1) {
       return cfg_.any_of(std::array{write(part, next), next.symbol});
     }
     if (is_open(part)) {
@@ -256,11 +259,17 @@ class TagWriter {
       return empty_;
     }
     const SymbolId once = alone(part);
-    return then(cfg_.repeat(once, format.min, format.max), next.symbol);
+    return then(cfg_.repeat(once, min, max), next.symbol);
   }
 
-  // What is behind the begin of a tag, its end included.
+  // What is behind the begin of a tag, its end included: written once, as tags in tags double.
   SymbolId body(const TagFormat& tag) {
+    const auto known = bodies_.find(&tag);
+    return known != bodies_.end() ? known->second
+                                  : bodies_.emplace(&tag, write_body(tag)).first->second;
+  }
+
+  SymbolId write_body(const TagFormat& tag) {
     const TagFormat& content = tag.parts[0];
     if (!is_open(content)) {
       const SymbolId inside = alone(content);
@@ -357,10 +366,7 @@ class TagWriter {
     if (format.max == kUnbounded || format.max > 1) {
       const std::int64_t min = std::max<std::int64_t>(format.min - 1, 0);
       const std::int64_t max = format.max == kUnbounded ? kUnbounded : format.max - 1;
-      TagFormat others = format;
-      others.min = min;
-      others.max = max;
-      more = {.symbol = write(others, next)};
+      more = {.symbol = repeat(part, min, max, next)};
     }
     Next out = format.max == 0 ? next : known(part, more);
     if (format.min == 0 && format.max != 0) {
@@ -371,7 +377,7 @@ class TagWriter {
   }
 
   Next known_tags(const TagFormat& format, const Next& next) {
-    const SymbolId behind = then(more_tags(format), next.symbol);
+    const SymbolId behind = then(more_tags(format, one_tag(format)), next.symbol);
     Next out{.is_known = true};
     for (const TagFormat& tag : format.parts) {
       add(known(tag, {.symbol = behind}), &out);
@@ -391,15 +397,16 @@ class TagWriter {
   }
 
   // What may stand behind the first tag.
-  SymbolId more_tags(const TagFormat& format) {
+  SymbolId more_tags(const TagFormat& format, SymbolId tag) {
     if (format.stop_after_first) {
       return empty_;
     }
-    return cfg_.repeat(then(literal(format.text), one_tag(format)), 0, kUnbounded);
+    return cfg_.repeat(then(literal(format.text), tag), 0, kUnbounded);
   }
 
   SymbolId tags_with_separator(const TagFormat& format, const Next& next) {
-    const SymbolId tags = then(one_tag(format), more_tags(format));
+    const SymbolId tag = one_tag(format);
+    const SymbolId tags = then(tag, more_tags(format, tag));
     return then(format.at_least_one ? tags : cfg_.optional(tags), next.symbol);
   }
 
@@ -471,7 +478,11 @@ class TagWriter {
     for (const TagMark& mark : format.excludes) {
       excludes.push_back(mark.text);
     }
-    if (!all_can_come(openings)) {
+    if (all_can_come(openings)) {
+      status_ = budget_.check_expressions(cfg_.num_expressions() +
+                                          TagText::max_size(excludes, stops, format.max_tokens));
+    }
+    if (!status_.ok()) {
       return empty_;
     }
     const TagText text(excludes, stops, format.max_tokens, &cfg_.regexes());
@@ -499,6 +510,9 @@ class TagWriter {
   // A text that another one ends inside of never comes.
   bool all_can_come(const std::vector<Opening>& openings) {
     for (const Opening& one : openings) {
+      if (!goes_on()) {
+        return false;
+      }
       for (const Opening& other : openings) {
         if (one.mark.is_token || other.mark.is_token) {
           continue;
@@ -570,6 +584,7 @@ class TagWriter {
   Cfg cfg_;
   SymbolId empty_{};
   std::map<LeafKey, SymbolId> leaves_;
+  std::map<const TagFormat*, SymbolId> bodies_;
 };
 
 }  // namespace

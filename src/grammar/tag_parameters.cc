@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/json.h"
+#include "base/json_surrogates.h"
 
 namespace plumb {
 namespace {
@@ -34,6 +37,11 @@ class ParameterWriter {
   }
 
   Result<SymbolId> write(std::string_view text) {
+    if (has_lone_surrogate(text)) {
+      return Status{
+          Code::kInvalidArgument,
+          "schema: holds half of a surrogate pair, which no text has; write the whole pair"};
+    }
     PLUMB_ASSIGN(schema_, parse_json(text));
     PLUMB_RETURN_IF_ERROR(check_object());
     std::vector<SymbolId> parts{line_end_};
@@ -42,8 +50,9 @@ class ParameterWriter {
       return cfg_.sequence(std::move(parts));
     }
     for (const JsonMember& member : properties->as_object()) {
+      PLUMB_RETURN_IF_ERROR(budget_.poll_now());
       PLUMB_ASSIGN(const SymbolId parameter, parameter_of(member));
-      parts.push_back(is_required(member.key) ? parameter : cfg_.optional(parameter));
+      parts.push_back(required_.contains(member.key) ? parameter : cfg_.optional(parameter));
     }
     return cfg_.sequence(std::move(parts));
   }
@@ -69,11 +78,11 @@ class ParameterWriter {
         (properties != nullptr && !properties->is_object())) {
       return {Code::kInvalidArgument, "expected the schema of an object with properties"};
     }
-    PLUMB_RETURN_IF_ERROR(check_required(properties));
+    PLUMB_RETURN_IF_ERROR(read_required(properties));
     return check_references();
   }
 
-  Status check_required(const Json* properties) const {
+  Status read_required(const Json* properties) {
     const Json* required = schema_.find("required");
     if (required == nullptr) {
       return {};
@@ -81,11 +90,19 @@ class ParameterWriter {
     if (!required->is_array()) {
       return {Code::kInvalidArgument, "required: expected an array"};
     }
+    std::set<std::string_view> names;
+    if (properties != nullptr) {
+      for (const JsonMember& member : properties->as_object()) {
+        PLUMB_RETURN_IF_ERROR(budget_.poll());
+        names.insert(member.key);
+      }
+    }
     for (const Json& name : required->as_array()) {
-      if (!name.is_string() || properties == nullptr ||
-          properties->find(name.as_string()) == nullptr) {
+      PLUMB_RETURN_IF_ERROR(budget_.poll());
+      if (!name.is_string() || !names.contains(name.as_string())) {
         return {Code::kInvalidArgument, "required: each entry has to name a property"};
       }
+      required_.insert(name.as_string());
     }
     return {};
   }
@@ -94,6 +111,7 @@ class ParameterWriter {
   Status check_references() const {
     std::vector<const Json*> todo{&schema_};
     while (!todo.empty()) {
+      PLUMB_RETURN_IF_ERROR(budget_.poll());
       const Json& json = *todo.back();
       todo.pop_back();
       if (json.is_array()) {
@@ -115,13 +133,6 @@ class ParameterWriter {
       }
     }
     return {};
-  }
-
-  bool is_required(std::string_view name) const {
-    const Json* required = schema_.find("required");
-    return required != nullptr &&
-           std::find(required->as_array().begin(), required->as_array().end(), Json(name)) !=
-               required->as_array().end();
   }
 
   Result<SymbolId> parameter_of(const JsonMember& member) {
@@ -204,6 +215,7 @@ class ParameterWriter {
   Cfg& cfg_;
   CompileBudget& budget_;
   Json schema_;
+  std::set<std::string_view> required_;  // into schema_
   SymbolId line_end_{};
 };
 

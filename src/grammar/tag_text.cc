@@ -19,7 +19,19 @@ ByteSet mark_only() {
   return mark;
 }
 
+// State 2n is after n tokens, 2n - 1 inside the n-th.
+std::size_t num_counted_states(std::int64_t max_tokens) {
+  return 2 * static_cast<std::size_t>(max_tokens) + 1;
+}
+
 }  // namespace
+
+std::int64_t TagText::max_size(std::span<const std::string> excludes,
+                               std::span<const std::string> stops, std::int64_t max_tokens) {
+  const std::size_t num_counted = max_tokens == kUnbounded ? 0 : num_counted_states(max_tokens);
+  return StringFinder(excludes).max_size() + 2 * StringFinder(stops).max_size() +
+         RegexSet::automaton_size(num_counted, 2 * num_counted);
+}
 
 TagText::TagText(std::span<const std::string> excludes, std::span<const std::string> stops,
                  std::int64_t max_tokens, RegexSet* set)
@@ -105,13 +117,12 @@ RegexId TagText::utf8_with_marks() const {
   return set_.automaton(std::move(states), 0);
 }
 
-// At most so many tokens, whole or in part: state 2n is after n of them, 2n - 1 inside the n-th.
+// At most so many tokens, whole or in part.
 RegexId TagText::counted() const {
-  const auto num = static_cast<std::uint32_t>(max_tokens_);
   const ByteSet mark = mark_only();
   ByteSet others = ByteSet::all();
   others.erase(Cfg::kTokenMark);
-  std::vector<State> states(std::size_t{2} * num + 1);
+  std::vector<State> states(num_counted_states(max_tokens_));
   for (std::uint32_t s = 0; s < states.size(); ++s) {
     const bool is_inside = s % 2 != 0;
     states[s].accepting = true;

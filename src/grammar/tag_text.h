@@ -21,6 +21,10 @@ class TagText {
   TagText(std::span<const std::string> excludes, std::span<const std::string> stops,
           std::int64_t max_tokens, RegexSet* set);
 
+  /// What making such a text adds to the size of the set at most, beside expressions.
+  static std::int64_t max_size(std::span<const std::string> excludes,
+                               std::span<const std::string> stops, std::int64_t max_tokens);
+
   /// Whether the languages contain token marks.
   bool has_marks() const { return max_tokens_ != kUnbounded; }
 

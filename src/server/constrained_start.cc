@@ -61,7 +61,6 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
             turn.offer();
             return has_left->load() || is_stopping_.load();
           });
-      metrics_.measures.compile_time.observe(seconds_since(begin, parts_.clock.now()));
       return outcome;
     };
     const auto outcome = std::make_shared<ConstraintCompiler::Outcome>(compile());

@@ -83,6 +83,9 @@ Server::Server(const ServerOptions& options, const ServerParts& parts)
       failures_(parts.clock) {
   limits_.max_n = options.max_n;
   const ServedModelFacts& facts = parts.service.model().facts();
+  parts.service.constraints().set_on_compiled([this](std::chrono::nanoseconds time) {
+    metrics_.measures.compile_time.observe(std::chrono::duration<double>(time).count());
+  });
   dialects_ = make_metrics_dialects(options.metrics_compat, {parts.metrics, metrics_, parts.steps,
                                                              facts.served_name, facts.context_len});
 }

@@ -86,7 +86,8 @@ ServerMetrics::ServerMetrics(Metrics& metrics, std::int64_t context_len)
   add(&M::max_tokens, "plumb_request_max_tokens", "max_tokens of a request that says it",
       token_bounds);
   add(&M::compile_time, "plumb_grammar_compile_time_seconds",
-      "time to compile a schema or grammar that was not known, failures included", kCompileBounds);
+      "processor time to compile a schema or grammar that was not known, failures included",
+      kCompileBounds);
 }
 
 void ServerMetrics::count_request(const std::string& route, int http_status, double seconds) {
