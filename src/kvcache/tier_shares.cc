@@ -49,7 +49,8 @@ std::optional<TierOwner> TierShares::giver(TierOwner newcomer, std::int64_t amou
       continue;
     }
     const bool is_newcomer = owner == newcomer;
-    if (!is_newcomer && num_taken_in_ - share.last_use > kTurnoversUntilGone * capacity_) {
+    // More than so many times the capacity, which may be any number.
+    if (!is_newcomer && (num_taken_in_ - share.last_use - 1) / kTurnoversUntilGone >= capacity_) {
       return owner;
     }
     const std::int64_t held = is_newcomer ? wanted : share.held;

@@ -2,6 +2,7 @@
 #include "kvcache/tier_shares.h"
 
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace plumb {
 namespace {
@@ -59,6 +60,17 @@ TEST(TierShares, who_was_away_for_sixteen_turnovers_makes_room_first) {
   EXPECT_EQ(shares.giver(kA, 1, anybody), kB);
   shares.use(kB);
   EXPECT_EQ(shares.giver(kA, 1, anybody), kA);
+}
+
+TEST(TierShares, the_largest_tier_forgets_nobody_too_early) {
+  for (const std::int64_t capacity : {std::int64_t{1} << 59, (std::int64_t{1} << 60) + 5,
+                                      std::numeric_limits<std::int64_t>::max()}) {
+    TierShares shares(capacity);
+    shares.add(kA, 10);
+    shares.add(kB, 20);  // after A's last use
+    EXPECT_EQ(shares.giver(kB, 1, anybody), kB);
+    EXPECT_EQ(shares.giver(kC, 1, anybody), kB);
+  }
 }
 
 }  // namespace
