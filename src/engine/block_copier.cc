@@ -32,8 +32,8 @@ std::int64_t BlockCopier::payload_bytes(const KvLayout& layout) {
   return layout.bytes_per_block() + (layout.window() > 0 ? kMarkBytes : 0);
 }
 
-bool BlockCopier::has_window(std::span<const std::byte> payload) const {
-  return has_mark_ && payload[payload.size() - kMarkBytes] != std::byte{0};
+bool BlockCopier::is_whole(std::span<const std::byte> payload) const {
+  return !has_mark_ || payload[payload.size() - kMarkBytes] != std::byte{0};
 }
 
 Status BlockCopier::synchronize() {

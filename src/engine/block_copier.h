@@ -34,8 +34,8 @@ class BlockCopier {
   void to_host(BlockId block, std::optional<BlockId> window, std::span<std::byte> payload);
   void to_device(std::span<const std::byte> payload, BlockId block, std::optional<BlockId> window);
 
-  /// Whether a block in host memory has the part of the layers with a window.
-  bool has_window(std::span<const std::byte> payload) const;
+  /// Whether a block in host memory has all its parts.
+  bool is_whole(std::span<const std::byte> payload) const;
 
   /// Waits for the copies. Errors as the stream.
   Status synchronize();

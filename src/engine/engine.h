@@ -56,8 +56,9 @@ class Engine {
   /// Requires the thread runs.
   bool wait_until_idle(Clock::TimePoint deadline);
 
-  /// Ends all sequences (kUnavailable) and the thread, and keeps what was computed in the tiers:
-  /// the disk has 5 s to write it, besides the errand under way. Idempotent.
+  /// Ends all sequences (kUnavailable) and the thread, and keeps what was computed in the tiers,
+  /// as the write policy says: the disk has 5 s to write it, besides the errand under way.
+  /// Idempotent.
   void stop();
 
   /// Forgets all cached prefixes, so that none is reused any more.

@@ -15,21 +15,19 @@ constexpr std::int64_t kBatchBytes = std::int64_t{4} << 20;
 }  // namespace
 
 TierTraffic::TierTraffic(HostTier& host, std::unique_ptr<TierWorker> worker, LoadRule& rule,
-                         std::int64_t block_size, std::int64_t block_bytes, KvEventRecorder* events)
+                         std::int64_t block_size, std::int64_t block_bytes, KvEventRecorder* events,
+                         IsWhole is_whole)
     : host_(host),
       rule_(rule),
       block_size_(block_size),
       block_bytes_(block_bytes),
       batch_blocks_(std::max<std::int64_t>(kBatchBytes / block_bytes, 1)),
       events_(events),
+      is_whole_(std::move(is_whole)),
       worker_(std::move(worker)) {}
 
 TierTraffic::~TierTraffic() {
   worker_.reset();  // it uses the slots and pins that die now
-}
-
-std::int64_t TierTraffic::num_allowed() const {
-  return host_.num_slots() * 4 / 5 - host_.num_busy();
 }
 
 FetchId TierTraffic::fetch(std::vector<BlockHash> chain, TierOwner owner) {
@@ -76,7 +74,7 @@ void TierTraffic::write(std::span<const BlockHash> hashes) {
         ++num_not_written_;
         continue;
       }
-      job.blocks.push_back({hash, pin.payload(), pin.owner()});
+      job.blocks.push_back({hash, pin.payload(), pin.owner(), pin.is_whole()});
       pins.push_back(std::move(pin));
     }
     if (!pins.empty()) {
@@ -113,6 +111,12 @@ void TierTraffic::poll() {
   for (TierAnswer& answer : answers_) {
     take(answer);
   }
+}
+
+bool TierTraffic::wait() {
+  const bool was_busy = worker_->wait();
+  poll();
+  return was_busy;
 }
 
 void TierTraffic::take(TierAnswer& answer) {
@@ -187,7 +191,8 @@ void TierTraffic::take_read(Fetch* fetch, const TierAnswer& answer) {
   rule_.disk_bytes.observe(static_cast<double>(answer.count * block_bytes_), answer.time);
   const auto count = static_cast<std::size_t>(fetch->is_broken ? 0 : answer.count);
   for (std::size_t i = 0; i < count; ++i) {
-    host_.publish(read.chain[i], std::move(read.slots[i]));
+    const bool is_whole = !is_whole_ || is_whole_(read.slots[i].payload());
+    host_.publish(read.chain[i], std::move(read.slots[i]), is_whole);
     if (!fetch->is_released) {
       fetch->pins.push_back(host_.pin(read.chain[i]));
     }

@@ -24,10 +24,14 @@ namespace plumb {
 /// Thread     engine.
 class TierTraffic {
  public:
+  /// Whether nothing was left out of a block, by its payload; null: of none.
+  using IsWhole = std::function<bool(std::span<const std::byte>)>;
+
   /// `events` may be null; it is told what the slow tier's events are.
   /// Requires block_size is the tokens of a block, block_bytes its bytes.
   TierTraffic(HostTier& host, std::unique_ptr<TierWorker> worker, LoadRule& rule,
-              std::int64_t block_size, std::int64_t block_bytes, KvEventRecorder* events = nullptr);
+              std::int64_t block_size, std::int64_t block_bytes, KvEventRecorder* events = nullptr,
+              IsWhole is_whole = nullptr);
   ~TierTraffic();
   TierTraffic(const TierTraffic&) = delete;
   TierTraffic& operator=(const TierTraffic&) = delete;
@@ -52,8 +56,16 @@ class TierTraffic {
   /// Has blocks of the host tier written to the slow one.
   void write(std::span<const BlockHash> hashes);
 
-  /// Has what is to be written at the end ended by then: before the end.
-  void finish_by(Clock::TimePoint deadline) { worker_->finish_by(deadline); }
+  /// Places of the host tier that may become busy for what is fetched or written.
+  std::int64_t num_allowed() const { return host_.num_slots() * 4 / 5 - host_.num_busy(); }
+
+  /// Waits until something more was done and takes it; false if nothing is under way.
+  bool wait();
+
+  /// As TierWorker: before the end.
+  void finish_by(Clock::TimePoint deadline, std::int64_t num_left_out) {
+    worker_->finish_by(deadline, num_left_out);
+  }
 
   /// Forgets all blocks of the slow tier. Nothing is fetched until that is done.
   void clear();
@@ -85,7 +97,6 @@ class TierTraffic {
   void take_look_up(FetchId id, Fetch* fetch, std::int64_t count);
   void take_read(Fetch* fetch, const TierAnswer& answer);
   bool submit_read(FetchId id, Fetch* fetch, std::span<const BlockHash> chain);
-  std::int64_t num_allowed() const;
   void forget_if_over(FetchId id);
 
   HostTier& host_;
@@ -94,6 +105,7 @@ class TierTraffic {
   std::int64_t block_bytes_;
   std::int64_t batch_blocks_;
   KvEventRecorder* events_;
+  IsWhole is_whole_;
   std::map<FetchId, Fetch> fetches_;
   std::map<std::uint64_t, std::vector<HostPin>> writes_;  ///< under way, by ticket
   std::uint64_t next_ticket_ = 1;

@@ -45,27 +45,38 @@ Status TierWorker::submit(TierJob&& job) {
     }
     const bool is_asked = job.kind == TierJob::Kind::kLookUp || job.kind == TierJob::Kind::kRead;
     (is_asked ? asked_ : writes_).push_back(std::move(job));
+    ++num_unanswered_;
   }
   has_job_.notify_one();
   return {};
 }
 
-void TierWorker::finish_by(Clock::TimePoint deadline) {
+void TierWorker::finish_by(Clock::TimePoint deadline, std::int64_t num_left_out) {
   const MutexLock lock(mutex_);
   finish_by_ = deadline;
+  num_left_out_ = num_left_out;
 }
 
-// Blocks that are not written because the time to stop has passed.
-std::int64_t TierWorker::drop_late_writes() {
-  if (!must_stop_ || !finish_by_ || clock_.now() < *finish_by_) {
-    return 0;
+bool TierWorker::wait() {
+  if (!has_thread()) {
+    run_pending();
   }
-  std::int64_t num_blocks = 0;
+  MutexLock lock(mutex_);
+  while (answers_.empty() && num_unanswered_ > 0) {
+    has_answer_.wait(lock);
+  }
+  return !answers_.empty();
+}
+
+// Leaves out what is to be written after the time to stop has passed.
+void TierWorker::drop_late_writes() {
+  if (!must_stop_ || !finish_by_ || clock_.now() < *finish_by_) {
+    return;
+  }
   for (const TierJob& job : writes_) {
-    num_blocks += std::ssize(job.blocks);
+    num_left_out_ += std::ssize(job.blocks);
   }
   std::erase_if(writes_, [](const TierJob& job) { return job.kind == TierJob::Kind::kWrite; });
-  return num_blocks;
 }
 
 std::optional<TierJob> TierWorker::next_job() {
@@ -82,20 +93,21 @@ void TierWorker::run() {
   ensure_open();
   for (;;) {
     std::optional<TierJob> job;
-    std::int64_t num_dropped = 0;
+    std::int64_t num_left_out = 0;
     {
       MutexLock lock(mutex_);
       while (!must_stop_ && asked_.empty() && writes_.empty()) {
         has_job_.wait(lock);
       }
-      num_dropped = drop_late_writes();
+      drop_late_writes();
       job = next_job();
-    }
-    if (num_dropped > 0) {
-      log_warning("disk cache: the end came before all was written",
-                  {{"blocks_left_out", std::to_string(num_dropped)}});
+      num_left_out = num_left_out_;
     }
     if (!job) {
+      if (num_left_out > 0) {
+        log_warning("disk cache: the end came before all was written",
+                    {{"blocks_left_out", std::to_string(num_left_out)}});
+      }
       return;
     }
     finish(execute(*job));
@@ -173,9 +185,11 @@ void TierWorker::finish(TierAnswer answer) {
   const TierStats stats = tier_ != nullptr ? tier_->stats() : TierWorker::stats();
   {
     const MutexLock lock(mutex_);
+    num_unanswered_ -= answer.kind == TierJob::Kind::kOpen ? 0 : 1;
     answers_.push_back(std::move(answer));
     stats_ = stats;
   }
+  has_answer_.notify_one();
   if (wake_) {
     wake_();
   }

@@ -65,9 +65,9 @@ class TierWorker {
   /// Starts the thread; it calls `wake` after each answer.
   void start(std::function<void()> wake);
 
-  /// What cannot be written by then is dropped at the end, with one log line. An errand that was
-  /// begun is finished, and so is KvTier::clear.
-  void finish_by(Clock::TimePoint deadline);
+  /// What cannot be written by then is dropped at the end. One log line counts that and the blocks
+  /// that the caller left out. An errand that was begun is finished, and so is KvTier::clear.
+  void finish_by(Clock::TimePoint deadline, std::int64_t num_left_out = 0);
 
   /// Errors kResourceExhausted: too many errands wait; the job is moved from on success only.
   Status submit(TierJob&& job);
@@ -76,6 +76,9 @@ class TierWorker {
   void run_pending();
 
   bool has_thread() const { return thread_.has_value(); }
+
+  /// Waits until there are answers to take; false if there are none and no errand is under way.
+  bool wait();
 
   /// Moves the answers so far to the end of `out`.
   void take_answers(std::vector<TierAnswer>* out);
@@ -86,7 +89,7 @@ class TierWorker {
  private:
   void run();
   std::optional<TierJob> next_job() PLUMB_REQUIRES(mutex_);
-  std::int64_t drop_late_writes() PLUMB_REQUIRES(mutex_);
+  void drop_late_writes() PLUMB_REQUIRES(mutex_);
   void ensure_open();
   TierAnswer execute(const TierJob& job);
   void finish(TierAnswer answer);
@@ -97,12 +100,15 @@ class TierWorker {
 
   mutable Mutex mutex_;
   CondVar has_job_;
+  CondVar has_answer_;
   std::deque<TierJob> asked_ PLUMB_GUARDED_BY(mutex_);
   std::deque<TierJob> writes_ PLUMB_GUARDED_BY(mutex_);
   std::vector<TierAnswer> answers_ PLUMB_GUARDED_BY(mutex_);
+  std::int64_t num_unanswered_ PLUMB_GUARDED_BY(mutex_) = 0;
   TierStats stats_ PLUMB_GUARDED_BY(mutex_);
   bool must_stop_ PLUMB_GUARDED_BY(mutex_) = false;
   std::optional<Clock::TimePoint> finish_by_ PLUMB_GUARDED_BY(mutex_);
+  std::int64_t num_left_out_ PLUMB_GUARDED_BY(mutex_) = 0;  ///< blocks not written at the end
   std::function<void()> wake_;
   std::optional<Thread> thread_;
 };

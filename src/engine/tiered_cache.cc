@@ -2,7 +2,6 @@
 #include "engine/tiered_cache.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -32,7 +31,7 @@ void append_number(std::string* text, std::int64_t value) {
 // All that decides what a block's bytes mean.
 TierLayout tier_layout(const KvLayout& layout, const std::string& model_id,
                        std::string_view backend) {
-  std::string text = layout.window() > 0 ? "plumb kv block 2;" : "plumb kv block 1;";
+  std::string text = layout.window() > 0 ? "plumb kv block 3;" : "plumb kv block 1;";
   for (const std::string_view part : {std::string_view(model_id), backend}) {
     append_number(&text, std::ssize(part));
     text += part;
@@ -113,9 +112,11 @@ Result<std::unique_ptr<TieredCache>> TieredCache::create(const EngineOptions& op
           return std::unique_ptr<KvTier>(std::move(tier));
         },
         *parts.clock);
-    tiers->traffic_ = std::make_unique<TierTraffic>(tiers->host_, std::move(worker), tiers->rule_,
-                                                    parts.layout.block_size, layout.block_bytes,
-                                                    parts.cache->events());
+    tiers->traffic_ = std::make_unique<TierTraffic>(
+        tiers->host_, std::move(worker), tiers->rule_, parts.layout.block_size, layout.block_bytes,
+        parts.cache->events(), [&copier = tiers->copier_](std::span<const std::byte> payload) {
+          return copier.is_whole(payload);
+        });
   }
   return tiers;
 }
@@ -205,9 +206,7 @@ std::int64_t TieredCache::num_usable(std::span<const BlockHash> found) const {
   std::int64_t run = num_needed;  // whole blocks up to here
   std::int64_t num_usable = 0;
   for (std::int64_t i = 0; i < std::ssize(found); ++i) {
-    const bool is_whole = cache_.window() == 0 ||
-                          copier_.has_window(host_.payload(found[static_cast<std::size_t>(i)]));
-    run = is_whole ? run + 1 : 0;
+    run = host_.contains(found[static_cast<std::size_t>(i)], true) ? run + 1 : 0;
     num_usable = run >= num_needed ? i + 1 : num_usable;
   }
   return num_usable;
@@ -306,6 +305,7 @@ void TieredCache::name(const Sequence& seq, std::int64_t begin, std::int64_t end
       name.is_named = true;
     }
     name.hash = seq.tiers.chain[index];
+    name.depth = i;
     name.owner = owner;
     if (cache_.window() > 0 && i >= blocks.window.begin) {
       name.has_window = true;
@@ -327,20 +327,18 @@ bool TieredCache::is_valid(BlockId block) const {
   return at(block).is_named && at(block).lease == cache_.pool().lease_number(block);
 }
 
+// Whether memory lacks a named block, or has it without the window part that the device has.
+bool TieredCache::is_missing(BlockId block) const {
+  return is_valid(block) && !host_.contains(at(block).hash, window_part(block).has_value());
+}
+
 void TieredCache::queue(std::span<const BlockId> blocks) {
   for (const BlockId block : blocks) {
     Name& name = at(block);
-    if (is_valid(block) && !name.is_queued && !host_.contains(name.hash)) {
+    if (!name.is_queued && is_missing(block)) {
       name.is_queued = true;
       to_copy_.push_back(block);
     }
-  }
-}
-
-void TieredCache::queue_all() {
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    const auto block = static_cast<BlockId>(i);
-    queue(std::span(&block, 1));
   }
 }
 
@@ -375,9 +373,8 @@ Status TieredCache::on_evicted(std::int64_t num_blocks) {
   const std::span<const BlockId> evicted = cache_.pool().last_freed(num_blocks);
   std::vector<BlockId> kept;
   for (const BlockId block : evicted) {
-    const bool was_queued = at(block).is_queued;
-    if (is_valid(block) && (write_policy_ == TierWritePolicy::kBack || was_queued) &&
-        !host_.contains(at(block).hash)) {
+    const bool is_wanted = write_policy_ == TierWritePolicy::kBack || at(block).is_queued;
+    if (is_wanted && is_missing(block)) {
       kept.push_back(block);
     }
   }
@@ -387,7 +384,7 @@ Status TieredCache::on_evicted(std::int64_t num_blocks) {
   if (events != nullptr) {
     removal = events->take_device_removal();
   }
-  Status status = copy_blocks(kept);
+  Status status = copy_blocks(kept).status();
   if (events != nullptr) {
     events->append(std::move(removal));
   }
@@ -404,14 +401,16 @@ void TieredCache::forget(Sequence& seq) {
 }
 
 Status TieredCache::copy_out(std::int64_t max_bytes) {
+  return copy_first(std::max<std::int64_t>(max_bytes / copier_.block_bytes(), 1)).status();
+}
+
+Result<std::vector<BlockId>> TieredCache::copy_first(std::int64_t most) {
   std::vector<BlockId> blocks;
-  const std::int64_t most = std::max<std::int64_t>(max_bytes / copier_.block_bytes(), 1);
   while (!to_copy_.empty() && std::ssize(blocks) < most) {
     const BlockId block = to_copy_.front();
     to_copy_.pop_front();
-    Name& name = at(block);
-    name.is_queued = false;
-    if (is_valid(block) && !host_.contains(name.hash)) {
+    at(block).is_queued = false;
+    if (is_missing(block)) {
       blocks.push_back(block);
     }
   }
@@ -427,43 +426,32 @@ void TieredCache::clear() {
   std::fill(names_.begin(), names_.end(), Name());
 }
 
-void TieredCache::finish(Clock::TimePoint deadline) {
-  poll();
-  if (traffic_ && write_policy_ == TierWritePolicy::kBack) {
-    queue_all();
-  }
-  if (const Status status = copy_out(std::numeric_limits<std::int64_t>::max()); !status.ok()) {
-    log_warning("cached prefixes are not kept", {{"reason", status.message()}});
-  }
-  if (traffic_) {
-    traffic_->finish_by(deadline);
-  }
-  traffic_.reset();
-}
-
-Status TieredCache::copy_blocks(std::span<const BlockId> blocks) {
+Result<std::vector<BlockId>> TieredCache::copy_blocks(std::span<const BlockId> blocks) {
+  std::vector<BlockId> without_room;
   std::vector<std::pair<BlockHash, HostSlot>> copies;
   for (const BlockId block : blocks) {
     HostSlot slot = host_.reserve(at(block).owner);
     if (slot.empty()) {
+      without_room.push_back(block);
       continue;
     }
     copier_.to_host(block, window_part(block), slot.payload());
     copies.emplace_back(at(block).hash, std::move(slot));
   }
   if (copies.empty()) {
-    return {};
+    return without_room;
   }
   PLUMB_RETURN_IF_ERROR(copier_.synchronize());
   std::vector<BlockHash> hashes;
   for (auto& [hash, slot] : copies) {
-    host_.publish(hash, std::move(slot));
+    const bool is_whole = copier_.is_whole(slot.payload());
+    host_.publish(hash, std::move(slot), is_whole);
     hashes.push_back(hash);
   }
   if (traffic_) {
     traffic_->write(hashes);
   }
-  return {};
+  return without_room;
 }
 
 KvTierStats TieredCache::stats() const {

@@ -89,8 +89,10 @@ class TieredCache {
   /// Forgets all blocks, also those on the disk. Requires that no sequence runs or waits.
   void clear();
 
-  /// Copies the rest, has the disk write what it can until then, and ends its thread: before the
-  /// end. With TierWritePolicy::kBack all prefixes of the device are the rest if there is a disk.
+  /// Copies the rest and has the disk write it, as far as that can be until then besides the errand
+  /// under way, and ends the disk's thread: before the end. With TierWritePolicy::kBack all
+  /// prefixes of the device are the rest, their beginnings first. One log line says how many blocks
+  /// were left out. Without a disk there is nothing to keep.
   void finish(Clock::TimePoint deadline);
 
   /// Bytes that one call of copy_out() between steps may copy.
@@ -111,6 +113,7 @@ class TieredCache {
   // window is. Either is void once that block was taken again.
   struct Name {
     BlockHash hash{};
+    std::int64_t depth = 0;  // blocks of the prefix before this one
     TierOwner owner{};
     std::uint32_t lease = 0;
     bool is_named = false;
@@ -128,6 +131,7 @@ class TieredCache {
   void queue(std::span<const BlockId> blocks);
   void queue_all();
   bool is_valid(BlockId block) const;
+  bool is_missing(BlockId block) const;
   std::optional<BlockId> window_part(BlockId block) const;
 
   Name& at(BlockId block) { return names_[static_cast<std::size_t>(block)]; }
@@ -139,7 +143,10 @@ class TieredCache {
   Result<bool> load_blocks(Sequence& seq, std::int64_t num_cached, std::int64_t num_blocks,
                            const BlockCount& reserved);
   void count_load(const Sequence& seq, std::int64_t num_blocks, std::chrono::nanoseconds time);
-  Status copy_blocks(std::span<const BlockId> blocks);
+  // Both return the blocks that had no room in memory.
+  Result<std::vector<BlockId>> copy_first(std::int64_t most);
+  Result<std::vector<BlockId>> copy_blocks(std::span<const BlockId> blocks);
+  Status copy_rest(Clock::TimePoint deadline);
 
   const TierWritePolicy write_policy_;
   const PrefetchPolicy prefetch_policy_;

@@ -71,6 +71,49 @@ TEST_F(TieredStopTest, prefixes_that_never_left_the_device_leave_it_at_the_end) 
   EXPECT_EQ(cached_in_new_engine(counting(41)), 40);
 }
 
+TEST_F(TieredStopTest, more_prefixes_than_memory_holds_leave_the_device_at_the_end) {
+  options_.tiers.write_policy = TierWritePolicy::kBack;
+  options_.tiers.host_bytes = 4 * EngineScene::kBlockBytes;
+  {
+    const auto scene = new_engine();
+    RecordingSink sink;
+    scene->submit(EngineScene::greedy(counting(201), 1), sink);
+    scene->run();
+    EXPECT_EQ(scene->engine->stats().tiers.host.num_blocks, 0);
+  }
+  options_.tiers.host_bytes = 400 * EngineScene::kBlockBytes;
+  EXPECT_EQ(cached_in_new_engine(counting(201)), 200);
+}
+
+TEST_F(TieredStopTest, where_time_is_short_the_beginnings_of_prefixes_are_kept) {
+  std::vector<std::string> lines;
+  LogOptions log;
+  log.sink = [&lines](std::string_view line) { lines.emplace_back(line); };
+  init_log(std::move(log));
+  options_.tiers.write_policy = TierWritePolicy::kBack;
+  options_.tiers.host_bytes = 4 * EngineScene::kBlockBytes;
+  Tokens other = counting(21);
+  other[0] = 40;
+  {
+    const auto scene = new_engine();
+    for (const Tokens& prompt : {counting(21), other}) {
+      RecordingSink sink;
+      scene->submit(EngineScene::greedy(prompt, 1), sink);
+      scene->run();
+    }
+    // Three blocks at a time, each written in two parts: two times within 5 s.
+    files_.on_write = [&scene] { scene->clock.advance(std::chrono::milliseconds(500)); };
+    scene->engine->stop();
+    files_.on_write = nullptr;
+  }
+  init_log({});
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("blocks_left_out=4"), std::string::npos) << lines[0];
+  options_.tiers.host_bytes = 400 * EngineScene::kBlockBytes;
+  EXPECT_EQ(cached_in_new_engine(counting(21)), 12);
+  EXPECT_EQ(cached_in_new_engine(other), 12);
+}
+
 TEST_F(TieredStopTest, stopping_twice_is_stopping_once) {
   const auto scene = new_engine();
   RecordingSink sink;
@@ -162,6 +205,30 @@ TEST_F(TierWorkerStop, writes_all_where_there_is_time) {
   worker_.reset();
   EXPECT_EQ(done_.num_put, 30);
   EXPECT_TRUE(lines_.empty());
+}
+
+TEST_F(TierWorkerStop, counts_what_its_caller_left_out_in_the_same_line) {
+  submit(TierJob::Kind::kWrite, 3);
+  submit(TierJob::Kind::kWrite, 3);
+  worker_->finish_by(clock_.now() + std::chrono::seconds(1), 20);
+  worker_.reset();
+  EXPECT_EQ(done_.num_put, 3);
+  ASSERT_EQ(lines_.size(), 1U);
+  EXPECT_NE(lines_[0].find("23"), std::string::npos) << lines_[0];
+}
+
+TEST_F(TierWorkerStop, can_be_waited_for_while_something_is_under_way) {
+  worker_->start([] {});
+  EXPECT_FALSE(worker_->wait());
+  for (int i = 0; i < 10; ++i) {
+    submit(TierJob::Kind::kWrite, 3);
+  }
+  std::vector<TierAnswer> answers;
+  while (worker_->wait()) {
+    worker_->take_answers(&answers);
+  }
+  EXPECT_EQ(answers.size(), 10U);
+  EXPECT_EQ(done_.num_put, 30);
 }
 
 TEST_F(TierWorkerStop, forgets_what_was_to_be_forgotten_however_late_it_is) {

@@ -105,6 +105,8 @@ TEST_F(TieredCacheTest, a_prefix_comes_back_as_far_as_its_window_was_kept) {
   conversation.insert(conversation.end(), first.tokens.begin(), first.tokens.end());
   const Tokens middle(conversation.begin(), conversation.begin() + 80);
   EXPECT_EQ(asked(middle, 1).last.usage.cached_tokens, 40);
+  // What was computed again has taken the place of what lacked a part, on the disk too.
+  EXPECT_EQ(asked(middle, 1).last.usage.cached_tokens, 76);
   conversation.push_back(7);
   EXPECT_EQ(asked(conversation, 1).last.usage.cached_tokens, 116);
 }

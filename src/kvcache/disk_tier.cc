@@ -104,23 +104,31 @@ void DiskTier::scan_segment(std::int64_t number, std::int64_t num_bytes) {
       std::min(opened.value().num_records(),
                options_.max_bytes / TierSegment::record_bytes(options_.layout));
   for (std::int64_t record = 0; record < num_records; ++record) {
-    const Result<BlockHash> hash = opened.value().hash_of(record);
-    if (!hash.ok()) {
+    const Result<TierSegment::Label> label = opened.value().label_of(record);
+    if (!label.ok()) {
       ++stats_.num_damaged;
-      report_damage(number, hash.status());
-    } else {
-      add_block(number, record, hash.value());
+      report_damage(number, label.status());
+    } else if (const auto& [hash, is_whole] = label.value(); !contains(hash, is_whole)) {
+      add_block(hash, {number, record, is_whole});
     }
   }
 }
 
-void DiskTier::add_block(std::int64_t number, std::int64_t record, const BlockHash& hash) {
-  if (places_.emplace(hash, Place{number, record}).second) {
-    segments_[number].hashes.push_back(hash);
-    if (events_) {
-      events_->stored(hash, KvMedium::kDisk);
-    }
+bool DiskTier::contains(const BlockHash& hash, bool must_be_whole) const {
+  const auto found = places_.find(hash);
+  return found != places_.end() && (found->second.is_whole || !must_be_whole);
+}
+
+// Takes the place of what is there under that name.
+void DiskTier::add_block(const BlockHash& hash, const Place& place) {
+  const auto [found, is_new] = places_.try_emplace(hash, place);
+  if (!is_new) {
+    std::erase(segments_[found->second.segment].hashes, hash);
+    found->second = place;
+  } else if (events_) {
+    events_->stored(hash, KvMedium::kDisk);
   }
+  segments_[place.segment].hashes.push_back(hash);
 }
 
 std::int64_t DiskTier::exists(std::span<const BlockHash> chain) const {
@@ -206,7 +214,7 @@ bool DiskTier::read(const BlockHash& hash, std::span<std::byte> out) {
 std::int64_t DiskTier::put(std::span<const TierBlock> blocks) {
   std::int64_t count = 0;
   for (const TierBlock& block : blocks) {
-    const bool is_there = places_.contains(block.hash) || write(block);
+    const bool is_there = contains(block.hash, block.is_whole) || write(block);
     stats_.num_dropped += is_there ? 0 : 1;
     count += is_there ? 1 : 0;
   }
@@ -236,7 +244,7 @@ bool DiskTier::write(const TierBlock& block) {
   Status status = writer != writers_.end() ? Status() : open_writer(block.owner);
   if (status.ok()) {
     writer = writers_.find(block.owner);
-    status = writer->second.file.append(block.hash, block.payload);
+    status = writer->second.file.append(block);
   }
   if (!status.ok()) {
     ++stats_.num_errors;
@@ -245,7 +253,7 @@ bool DiskTier::write(const TierBlock& block) {
   }
   const auto& [number, file] = writer->second;
   Segment& segment = segments_[number];
-  add_block(number, file.num_records() - 1, block.hash);
+  add_block(block.hash, {number, file.num_records() - 1, block.is_whole});
   segment.last_use = ++now_;
   shares_.add(block.owner, file.num_bytes() - segment.num_bytes);
   num_bytes_ += file.num_bytes() - segment.num_bytes;

@@ -31,8 +31,8 @@ struct DiskTierOptions {
 /// byte, so that what a crash, a full disk or a bad sector left is a miss. A segment holds blocks
 /// of one owner, at most a quarter of an equal share. It is appended to by the process that made it
 /// only, never synced, and evicted as a whole: segments of other layouts first, then, of the owner
-/// that is to give (TierShares), the one used longest ago. Other files of the folder are left
-/// alone.
+/// that is to give (TierShares), the one used longest ago. A record whose place a whole block took
+/// stays until then. Other files of the folder are left alone.
 ///
 /// After an error of writing the tier writes no more and says so once; it goes on reading. A disk
 /// that refuses to be read is logged once, and so is each damaged segment.
@@ -79,6 +79,7 @@ class DiskTier final : public KvTier {
   struct Place {
     std::int64_t segment = 0;
     std::int64_t record = 0;
+    bool is_whole = true;
   };
 
   // A segment that is appended to.
@@ -102,7 +103,8 @@ class DiskTier final : public KvTier {
   bool evict_segment(std::int64_t number);
   Status open_writer(TierOwner owner);
   void close_writer(std::int64_t number);
-  void add_block(std::int64_t number, std::int64_t record, const BlockHash& hash);
+  bool contains(const BlockHash& hash, bool must_be_whole) const;
+  void add_block(const BlockHash& hash, const Place& place);
   void lose_segment(std::int64_t number);
   void report_damage(std::int64_t number, const Status& status);
   void stop_writing(const Status& status);

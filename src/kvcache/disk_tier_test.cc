@@ -79,6 +79,38 @@ TEST_F(DiskTierTest, a_block_is_written_once) {
   EXPECT_EQ(files_.num_bytes(), kHeader + 2 * kRecord);
 }
 
+TEST_F(DiskTierTest, a_whole_block_takes_the_place_of_one_that_is_not_in_every_later_life) {
+  const std::vector<std::byte> part(static_cast<std::size_t>(kTestBlockBytes), std::byte{9});
+  const TierBlock not_whole{.hash = test_hash(1), .payload = part, .is_whole = false};
+  const auto beginning_of_1 = [](DiskTier& tier) {
+    TestBuffers out(1);
+    EXPECT_EQ(tier.get(TestBlocks({1}).chain, out.spans), 1);
+    return out.bytes[0][0];
+  };
+  {
+    const auto tier = open();
+    EXPECT_EQ(tier->put({&not_whole, 1}), 1);
+    EXPECT_EQ(tier->put({&not_whole, 1}), 1);
+    EXPECT_EQ(beginning_of_1(*tier), std::byte{9});
+    EXPECT_EQ(tier->stats().num_stored, 1);
+  }
+  {
+    const auto tier = open();
+    EXPECT_EQ(beginning_of_1(*tier), std::byte{9});
+    EXPECT_EQ(put(*tier, {1, 2}), 2);
+    EXPECT_EQ(tier->put({&not_whole, 1}), 1);  // does not come back
+    EXPECT_EQ(get(*tier, {1, 2}), 2);
+    EXPECT_EQ(tier->stats().num_stored, 2);
+    EXPECT_EQ(tier->stats().num_blocks, 2);
+  }
+  // The order in which the files are read does not matter.
+  std::swap(files_.files.at("cache/00000001.kvseg"), files_.files.at("cache/00000002.kvseg"));
+  const auto tier = open();
+  EXPECT_EQ(get(*tier, {1, 2}), 2);
+  EXPECT_EQ(tier->stats().num_blocks, 2);
+  EXPECT_TRUE(lines_.empty());
+}
+
 TEST_F(DiskTierTest, blocks_of_another_layout_are_not_found_and_leave_first) {
   options_.max_bytes = 10 * kRecord;
   put(*open(), {1, 2});

@@ -47,6 +47,10 @@ TierOwner HostPin::owner() const {
   return tier_->at(index_).owner;
 }
 
+bool HostPin::is_whole() const {
+  return tier_->at(index_).is_whole;
+}
+
 HostTier::HostTier(std::span<std::byte> arena, std::int64_t block_bytes, KvEventRecorder* events)
     : arena_(arena),
       block_bytes_(block_bytes),
@@ -149,19 +153,26 @@ HostSlot HostTier::reserve(TierOwner owner) {
   return {this, index};
 }
 
-void HostTier::publish(const BlockHash& hash, HostSlot slot) {
+void HostTier::publish(const BlockHash& hash, HostSlot slot, bool is_whole) {
   PLUMB_CHECK(slot.tier_ == this, "a slot of another tier");
-  if (places_.contains(hash)) {
+  if (contains(hash, is_whole)) {
     return;
   }
   const std::int32_t index = slot.index_;
   slot.tier_ = nullptr;
-  places_.emplace(hash, index);
-  at(index) = {.hash = hash, .owner = at(index).owner, .num_uses = 1, .state = State::kReady};
+  const auto [place, is_new] = places_.try_emplace(hash, index);
+  if (!is_new) {
+    forget(std::exchange(place->second, index));
+  }
+  at(index) = {.hash = hash,
+               .owner = at(index).owner,
+               .num_uses = 1,
+               .is_whole = is_whole,
+               .state = State::kReady};
   link_youngest(index);
   --num_busy_;
   ++stats_.num_stored;
-  if (events_ != nullptr) {
+  if (events_ != nullptr && is_new) {
     events_->stored(hash, KvMedium::kCpuPinned);
   }
 }
@@ -193,20 +204,24 @@ void HostTier::unpin(std::int32_t index) {
   --num_busy_;
 }
 
-// What somebody still reads stays in its place until then.
 void HostTier::clear() {
   for (const auto& [hash, index] : places_) {
-    Slot& slot = at(index);
-    if (slot.num_pins > 0) {
-      slot.state = State::kForgotten;
-    } else {
-      unlink(index);
-      disown(slot.owner);
-      slot = {};
-      free_.push_back(index);
-    }
+    forget(index);
   }
   places_.clear();
+}
+
+// What somebody still reads stays in its place until then.
+void HostTier::forget(std::int32_t index) {
+  Slot& slot = at(index);
+  if (slot.num_pins > 0) {
+    slot.state = State::kForgotten;
+    return;
+  }
+  unlink(index);
+  disown(slot.owner);
+  slot = {};
+  free_.push_back(index);
 }
 
 void HostTier::give_back(std::int32_t index) {
@@ -239,17 +254,18 @@ std::int64_t HostTier::put(std::span<const TierBlock> blocks) {
   // What does not fit at all would push out its own beginning.
   blocks = blocks.first(std::min(blocks.size(), slots_.size()));
   for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-    if (contains(block->hash)) {
+    if (contains(block->hash, block->is_whole)) {
       continue;
     }
     HostSlot slot = reserve(block->owner);
     if (!slot.empty()) {
       std::copy(block->payload.begin(), block->payload.end(), slot.payload().begin());
-      publish(block->hash, std::move(slot));
+      publish(block->hash, std::move(slot), block->is_whole);
     }
   }
-  return std::count_if(blocks.begin(), blocks.end(),
-                       [this](const TierBlock& block) { return contains(block.hash); });
+  return std::count_if(blocks.begin(), blocks.end(), [this](const TierBlock& block) {
+    return contains(block.hash, block.is_whole);
+  });
 }
 
 TierStats HostTier::stats() const {

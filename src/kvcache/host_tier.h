@@ -69,6 +69,7 @@ class HostPin {
 
   std::span<const std::byte> payload() const;
   TierOwner owner() const;
+  bool is_whole() const;
 
  private:
   friend class HostTier;
@@ -84,8 +85,9 @@ class HostPin {
 /// Of the owner that is to give (TierShares), the block that was used longest ago makes room,
 /// except that one which was used twice since it came is passed over: its count is halved and it
 /// becomes the youngest. A chain is to be used from its end to its beginning, so that the blocks
-/// that others build on leave last. Thread  one at a time. Cost    for a block, besides its copy, a
-/// look at each owner where room is made, else constant
+/// that others build on leave last. A block that is whole takes the place of one that is not.
+/// Thread  one at a time.
+/// Cost    for a block, besides its copy, a look at each owner where room is made, else constant
 ///         time; once all places were used, allocates for owners that it has nothing of only.
 class HostTier final : public KvTier {
  public:
@@ -105,15 +107,17 @@ class HostTier final : public KvTier {
 
   bool contains(const BlockHash& hash) const { return places_.contains(hash); }
 
-  /// What the block holds, valid until the next call that is not const. Requires contains(hash).
-  std::span<const std::byte> payload(const BlockHash& hash) const {
-    return memory(places_.at(hash));
+  /// Whether the block is there, and whole if it must be.
+  bool contains(const BlockHash& hash, bool must_be_whole) const {
+    const auto place = places_.find(hash);
+    return place != places_.end() && (at(place->second).is_whole || !must_be_whole);
   }
 
   /// A place to fill; empty if all that may make room for this owner are pinned or being filled.
   HostSlot reserve(TierOwner owner = {});
-  /// Lets the block be found. If it is there already, the slot is given back.
-  void publish(const BlockHash& hash, HostSlot slot);
+  /// Lets the block be found. If it is there already, and whole unless this one is not, the slot is
+  /// given back.
+  void publish(const BlockHash& hash, HostSlot slot, bool is_whole = true);
   /// Counts as a use. Empty if the block is not there.
   HostPin pin(const BlockHash& hash);
 
@@ -138,6 +142,7 @@ class HostTier final : public KvTier {
     std::int32_t younger = -1;
     std::int32_t num_pins = 0;
     std::int32_t num_uses = 0;
+    bool is_whole = true;
     State state = State::kFree;
   };
 
@@ -157,6 +162,7 @@ class HostTier final : public KvTier {
   void use(std::int32_t index);
   std::int32_t evict_for(TierOwner newcomer);
   void disown(TierOwner owner);
+  void forget(std::int32_t index);
   void give_back(std::int32_t index);
   void unpin(std::int32_t index);
 

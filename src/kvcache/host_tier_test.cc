@@ -50,6 +50,51 @@ TEST(HostTier, the_block_used_longest_ago_makes_room_and_of_a_chain_its_end) {
   EXPECT_EQ(scene.tier.stats().num_evicted, 1);
 }
 
+// What a block of the tier begins with, and whether it is whole.
+std::pair<std::byte, bool> beginning_of(HostTier& tier, int name) {
+  const HostPin pin = tier.pin(test_hash(name));
+  return pin.empty() ? std::pair(std::byte{0}, false) : std::pair(pin.payload()[0], pin.is_whole());
+}
+
+TEST(HostTier, a_whole_block_takes_the_place_of_one_that_is_not) {
+  Scene scene(4);
+  const std::vector<std::byte> part(static_cast<std::size_t>(kTestBlockBytes), std::byte{9});
+  const TierBlock not_whole{.hash = test_hash(1), .payload = part, .is_whole = false};
+  const TestBlocks whole({1});
+  EXPECT_EQ(scene.tier.put({&not_whole, 1}), 1);
+  EXPECT_EQ(beginning_of(scene.tier, 1), std::pair(std::byte{9}, false));
+  EXPECT_TRUE(scene.tier.contains(test_hash(1), false));
+  EXPECT_FALSE(scene.tier.contains(test_hash(1), true));
+  EXPECT_EQ(scene.tier.put(whole.to_put), 1);
+  EXPECT_EQ(beginning_of(scene.tier, 1), std::pair(test_payload(1)[0], true));
+  EXPECT_EQ(scene.tier.put({&not_whole, 1}), 1);  // does not come back
+  EXPECT_EQ(beginning_of(scene.tier, 1), std::pair(test_payload(1)[0], true));
+  EXPECT_EQ(scene.tier.stats().num_blocks, 1);
+  EXPECT_EQ(scene.tier.stats().num_stored, 2);
+  scene.put({2, 3, 4});  // all other places are free
+  EXPECT_EQ(scene.tier.stats().num_evicted, 0);
+  EXPECT_EQ(scene.tier.check_invariants().message(), "");
+}
+
+TEST(HostTier, who_reads_a_block_that_is_not_whole_keeps_it_while_a_whole_one_takes_its_place) {
+  Scene scene(2);
+  const std::vector<std::byte> part(static_cast<std::size_t>(kTestBlockBytes), std::byte{9});
+  const TierBlock not_whole{.hash = test_hash(1), .payload = part, .is_whole = false};
+  scene.tier.put({&not_whole, 1});
+  {
+    const HostPin pin = scene.tier.pin(test_hash(1));
+    scene.put({1});
+    EXPECT_EQ(pin.payload()[0], std::byte{9});
+    EXPECT_EQ(beginning_of(scene.tier, 1), std::pair(test_payload(1)[0], true));
+    EXPECT_EQ(scene.tier.num_busy(), 1);
+    EXPECT_EQ(scene.tier.check_invariants().message(), "");
+  }
+  EXPECT_EQ(scene.tier.num_busy(), 0);
+  scene.put({2});
+  EXPECT_TRUE(scene.has(1) && scene.has(2));
+  EXPECT_EQ(scene.tier.check_invariants().message(), "");
+}
+
 TEST(HostTier, a_block_used_twice_is_passed_over_once) {
   Scene scene(3);
   scene.put({1});

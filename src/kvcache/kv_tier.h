@@ -33,11 +33,12 @@ inline TierOwner tier_owner(std::string_view tenant) {
 }
 
 /// A block with its name. The payload is opaque: keys and values of all layers in the order of the
-/// engine that wrote it.
+/// engine that wrote it, which may have left some out.
 struct TierBlock {
   BlockHash hash{};
   std::span<const std::byte> payload;
   TierOwner owner{};
+  bool is_whole = true;  ///< nothing was left out
 };
 
 /// What a tier holds and has done so far.
@@ -70,9 +71,9 @@ class KvTier {
   /// Requires as many buffers as hashes, each of the size of a block.
   virtual std::int64_t get(std::span<const BlockHash> chain,
                            std::span<const std::span<std::byte>> out) = 0;
-  /// Takes copies of blocks that it does not have; makes room by its own rule. Returns how many of
-  /// these it has afterwards: the first ones, if there is no room for all. Requires payloads of the
-  /// size of a block.
+  /// Takes copies of blocks that it does not have, or not whole while these are; makes room by its
+  /// own rule. Returns how many of these it has so afterwards: the first ones, if there is no room
+  /// for all. Requires payloads of the size of a block.
   virtual std::int64_t put(std::span<const TierBlock> blocks) = 0;
   /// Forgets all blocks, for ever.
   virtual void clear() = 0;

@@ -13,6 +13,7 @@ namespace plumb {
 namespace {
 
 constexpr std::string_view kMagic = "plumbkv2";
+constexpr std::uint64_t kNotWhole = std::uint64_t{1} << 63;  // of a record's index
 
 // Little-endian numbers at fixed places.
 void put_u64(std::byte* to, std::uint64_t value) {
@@ -49,12 +50,11 @@ std::uint64_t checksum_of(const RecordBytes& record, const TierLayout& layout) {
   return checksum64(covered);
 }
 
-RecordBytes record_of(const BlockHash& hash, std::int64_t index, std::span<const std::byte> payload,
-                      const TierLayout& layout) {
+RecordBytes record_of(const TierBlock& block, std::int64_t index, const TierLayout& layout) {
   RecordBytes bytes{};
-  std::memcpy(bytes.data(), hash.data(), hash.size());
-  put_u64(bytes.data() + 16, static_cast<std::uint64_t>(index));
-  put_u64(bytes.data() + 24, checksum64(payload));
+  std::memcpy(bytes.data(), block.hash.data(), block.hash.size());
+  put_u64(bytes.data() + 16, static_cast<std::uint64_t>(index) | (block.is_whole ? 0 : kNotWhole));
+  put_u64(bytes.data() + 24, checksum64(block.payload));
   put_u64(bytes.data() + 32, checksum_of(bytes, layout));
   return bytes;
 }
@@ -96,16 +96,18 @@ std::uint64_t TierSegment::offset_of(std::int64_t record) const {
   return static_cast<std::uint64_t>(kHeaderBytes + record * record_bytes(layout_));
 }
 
-Result<BlockHash> TierSegment::hash_of(std::int64_t record) const {
+Result<TierSegment::Label> TierSegment::label_of(std::int64_t record) const {
   RecordBytes header{};
   PLUMB_RETURN_IF_ERROR(file_->read_at(offset_of(record), header));
+  const std::uint64_t index = get_u64(header.data() + 16);
   if (get_u64(header.data() + 32) != checksum_of(header, layout_) ||
-      get_u64(header.data() + 16) != static_cast<std::uint64_t>(record)) {
+      (index & ~kNotWhole) != static_cast<std::uint64_t>(record)) {
     return damaged(record);
   }
-  BlockHash hash{};
-  std::memcpy(hash.data(), header.data(), hash.size());
-  return hash;
+  Label label;
+  std::memcpy(label.hash.data(), header.data(), label.hash.size());
+  label.is_whole = (index & kNotWhole) == 0;
+  return label;
 }
 
 Status TierSegment::read(std::int64_t record, const BlockHash& hash,
@@ -114,16 +116,19 @@ Status TierSegment::read(std::int64_t record, const BlockHash& hash,
   PLUMB_RETURN_IF_ERROR(file_->read_at(offset_of(record), header));
   PLUMB_RETURN_IF_ERROR(
       file_->read_at(offset_of(record) + static_cast<std::uint64_t>(kRecordHeaderBytes), out));
-  return header == record_of(hash, record, out, layout_) ? Status() : damaged(record);
+  const bool is_whole = (get_u64(header.data() + 16) & kNotWhole) == 0;
+  const TierBlock block{.hash = hash, .payload = out, .is_whole = is_whole};
+  return header == record_of(block, record, layout_) ? Status() : damaged(record);
 }
 
-Status TierSegment::append(const BlockHash& hash, std::span<const std::byte> payload) {
-  PLUMB_CHECK(std::ssize(payload) == layout_.block_bytes, "a payload of another size");
+Status TierSegment::append(const TierBlock& block) {
+  PLUMB_CHECK(std::ssize(block.payload) == layout_.block_bytes, "a payload of another size");
   const std::uint64_t offset = offset_of(num_records_);
   // The payload first: a record whose header is whole is almost surely whole.
-  Status status = file_->write_at(offset + static_cast<std::uint64_t>(kRecordHeaderBytes), payload);
+  Status status =
+      file_->write_at(offset + static_cast<std::uint64_t>(kRecordHeaderBytes), block.payload);
   if (status.ok()) {
-    status = file_->write_at(offset, record_of(hash, num_records_, payload, layout_));
+    status = file_->write_at(offset, record_of(block, num_records_, layout_));
   }
   if (!status.ok()) {
     // Gives the space back; where that fails too, the torn record is not counted.

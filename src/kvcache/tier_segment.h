@@ -24,7 +24,8 @@ struct TierLayout {
 ///
 ///   header   magic "plumbkv2", layout id [32], block bytes u64, owner u64, checksum u64 of what
 ///            precedes
-///   record   hash [16], record index u64, payload checksum u64, header checksum u64, payload
+///   record   hash [16], record index u64, payload checksum u64, header checksum u64, payload;
+///            the index has its highest bit where something was left out of the block
 ///
 /// Numbers are little-endian, checksums XXH3-64. A record's header checksum covers the layout id
 /// too, so that a record cannot be read under another header. Every byte that is read is checked:
@@ -54,12 +55,18 @@ class TierSegment {
 
   std::int64_t num_bytes() const { return kHeaderBytes + num_records_ * record_bytes(layout_); }
 
-  /// The name that a record's header gives. Errors kDataLoss: the header is damaged.
-  Result<BlockHash> hash_of(std::int64_t record) const;
+  /// What a record's header says.
+  struct Label {
+    BlockHash hash{};
+    bool is_whole = true;
+  };
+
+  /// Errors kDataLoss: the header is damaged.
+  Result<Label> label_of(std::int64_t record) const;
   /// Fills `out` with the block. Errors kDataLoss: the record is damaged, or another block's.
   Status read(std::int64_t record, const BlockHash& hash, std::span<std::byte> out) const;
   /// Appends a block. After an error the file ends with the record before, or with a torn one.
-  Status append(const BlockHash& hash, std::span<const std::byte> payload);
+  Status append(const TierBlock& block);
 
  private:
   TierSegment(std::unique_ptr<RandomFile> file, const TierLayout& layout, TierOwner owner,

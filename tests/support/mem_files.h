@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -78,6 +79,7 @@ class MemFiles final : public FileStore {
   std::map<std::string, Content> files;
   std::set<std::string> locked;
   std::int64_t space_left = std::int64_t{1} << 40;  ///< bytes that may still be written
+  std::function<void()> on_write;                   ///< called before each write
   bool read_only = false;
   bool fail_opens = false;
   bool fail_reads = false;
@@ -102,6 +104,9 @@ class MemFiles final : public FileStore {
 
     // Writes as much as there is space for.
     Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override {
+      if (owner_.on_write) {
+        owner_.on_write();
+      }
       const auto count = std::min(static_cast<std::int64_t>(bytes.size()), owner_.space_left);
       owner_.space_left -= count;
       const std::uint64_t end = offset + static_cast<std::uint64_t>(count);
