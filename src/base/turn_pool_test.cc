@@ -24,12 +24,13 @@ class Steps {
 
   // Holds the turn until release(), so that what is submitted meanwhile begins together.
   void hold() {
-    std::promise<void> begun;
-    submit("holder", [&begun, gate = gate_.get_future().share()](TurnPool::Turn&) {
-      begun.set_value();
+    // Shared: the task may still be within set_value() when the waiting ends.
+    const auto begun = std::make_shared<std::promise<void>>();
+    submit("holder", [begun, gate = gate_.get_future().share()](TurnPool::Turn&) {
+      begun->set_value();
       gate.wait();
     });
-    begun.get_future().wait();
+    begun->get_future().wait();
   }
 
   void release() { gate_.set_value(); }
@@ -150,10 +151,10 @@ TEST(TurnPool, tasks_beyond_the_limit_are_refused) {
   options.num_threads = 1;
   options.max_queued = 2;
   FakeClock clock;
-  TurnPool pool("test", options, clock);
   std::promise<void> gate;
   std::promise<void> begun;
   const auto gate_opens = gate.get_future().share();
+  TurnPool pool("test", options, clock);  // its tasks end before what they refer to
   ASSERT_TRUE(pool.submit("a",
                           [&](TurnPool::Turn&) {
                             begun.set_value();
