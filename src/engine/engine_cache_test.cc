@@ -93,6 +93,15 @@ TEST(EngineTail, is_off_together_with_the_prefix_cache) {
   EXPECT_EQ(ask(scene, counting(1, 10)).cached_tokens, 0);
 }
 
+TEST(EngineFlush, a_stopped_engine_is_not_flushed) {
+  EngineScene scene(EngineScene::small_options());
+  EXPECT_TRUE(scene.engine->flush_cache().ok());
+  scene.engine->stop();
+  const Status status = scene.engine->flush_cache();
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_EQ(status.message(), "the engine is stopped");
+}
+
 TEST(EngineFlush, forgets_everything_while_idle_and_nothing_otherwise) {
   EngineScene scene;
   ask(scene, counting(1, 12));
