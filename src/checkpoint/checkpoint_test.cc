@@ -2,6 +2,7 @@
 #include "checkpoint/checkpoint.h"
 
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -90,6 +91,39 @@ TEST_F(CheckpointFiles, samples_are_the_beginning_the_middle_and_the_end_of_a_te
     EXPECT_NE(identity_with(place, IdentityBytes::kSamples), unseen) << place;
   }
   EXPECT_NE(identity_with(5'000, IdentityBytes::kAll), identity_with(15'000, IdentityBytes::kAll));
+}
+
+// Bytes of a mapped file that count as this process's memory.
+std::int64_t resident_bytes(const std::string& path) {
+  std::ifstream maps("/proc/self/smaps");
+  std::int64_t sum = 0;
+  bool is_of_file = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) {  // the head of a mapping
+      is_of_file = line.ends_with(path);
+    } else if (is_of_file && line.starts_with("Rss:")) {
+      sum += std::stoll(line.substr(4)) * 1024;
+    }
+  }
+  return sum;
+}
+
+TEST_F(CheckpointFiles, the_identity_leaves_no_pages_of_the_weights_in_memory) {
+  constexpr std::size_t kNumBytes = 1 << 20;
+  std::vector<GgufTensorSpec> tensors;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+    tensors.push_back({name, DType::kF32, {static_cast<std::int64_t>(kNumBytes / 4)}});
+  }
+  Result<GgufWriter> writer =
+      GgufWriter::create(path("m.gguf"), {{"general.architecture", std::string("llama")}}, tensors);
+  ASSERT_TRUE(writer.ok()) << writer.status().message();
+  ASSERT_TRUE(writer.value().append(std::vector<std::byte>(8 * kNumBytes, std::byte{5})).ok());
+  ASSERT_TRUE(writer.value().finish().ok());
+  const auto checkpoint = Checkpoint::open(path("m.gguf")).value();
+  for (const IdentityBytes which : {IdentityBytes::kSamples, IdentityBytes::kAll}) {
+    EXPECT_EQ(checkpoint_identity(*checkpoint, which).size(), 64U);
+    EXPECT_LE(resident_bytes(path("m.gguf")), 64 << 10);
+  }
 }
 
 TEST_F(CheckpointFiles, a_gguf_file_gives_packed_matrices_slowest_dimension_first) {

@@ -70,6 +70,7 @@ std::string checkpoint_identity(const Checkpoint& checkpoint, IdentityBytes whic
     // What cannot be computed with is not loaded either.
     if (const Result<RawTensor> tensor = checkpoint.tensor(record); tensor.ok()) {
       add_bytes(tensor.value().bytes, which, &lines);
+      checkpoint.release_pages(record.name);
     }
   }
   return to_hex(sha256(lines.text()));

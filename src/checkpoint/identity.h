@@ -15,7 +15,7 @@ enum class IdentityBytes : unsigned char {
 
 /// Names the content of a checkpoint: equal for copies, another name after any change of header,
 /// config.json or the bytes looked at. 64 hexadecimal digits.
-/// Cost: reads those bytes of all tensors.
+/// Cost: reads those bytes of all tensors, and keeps none of their pages in memory.
 std::string checkpoint_identity(const Checkpoint& checkpoint, IdentityBytes which);
 
 }  // namespace plumb
