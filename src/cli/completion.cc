@@ -70,9 +70,10 @@ std::string bash_script(const std::vector<CompletionNode>& nodes) {
          "complete -o filenames -F _plumb plumb\n";
 }
 
-// zsh runs bash completions through its own emulation.
+// zsh runs bash completions through its own emulation, which needs its completion system started.
 std::string zsh_script(const std::vector<CompletionNode>& nodes) {
   return "# zsh completion for plumb; load it with: source <(plumb completion zsh)\n"
+         "(( $+functions[compdef] )) || { autoload -U compinit && compinit }\n"
          "autoload -U +X bashcompinit && bashcompinit\n" +
          bash_script(nodes);
 }
@@ -99,10 +100,11 @@ std::string fish_node(const CompletionNode& node) {
     out += head + " -f -a " + quoted(node.commands[i]) + " -d " + quoted(node.command_abouts[i]) +
            "\n";
   }
-  for (const std::vector<std::string>* words : {&node.model_names, &node.word_choices}) {
-    if (!words->empty()) {
-      out += head + " -a " + quoted(join(*words, " ")) + "\n";
-    }
+  if (!node.model_names.empty()) {
+    out += head + " -a " + quoted(join(node.model_names, " ")) + "\n";
+  }
+  if (!node.word_choices.empty()) {
+    out += head + " -f -a " + quoted(join(node.word_choices, " ")) + "\n";
   }
   for (const CompletionNode::Flag& flag : node.flags) {
     out += head + " -l " + flag.name.substr(2) + (flag.takes_value ? " -r" : "") +

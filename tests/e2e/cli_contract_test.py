@@ -464,9 +464,37 @@ class Commands(unittest.TestCase):
         self.assertEqual(complete("plumb", "serve", "--backend", ""), ["cpu", "ref"])
         self.assertIn("rms_norm", complete("plumb", "check", "op", "--op", "rms"))
         self.assertEqual(complete("plumb", "serve", "--no-pre"), ["--no-prefix-cache"])
-        for shell in ("zsh", "fish"):
-            self.assertIn(b"plumb", e2e.run("completion", shell).stdout)
         self.assertEqual(e2e.run("completion", "tcsh").returncode, 2)
+
+    def test_fish_completes_commands_options_and_values(self):
+        script = e2e.run("completion", "fish").stdout
+        self.assertIn(b"complete -c plumb", script)
+        if shutil.which("fish") is None:
+            self.skipTest("no fish")
+        path = self.path("complete.fish", script)
+
+        def complete(line):
+            done = subprocess.run(["fish", "-c", f"source {path}; complete -C '{line}'"], capture_output=True, check=False)
+            return [row.split("\t")[0] for row in done.stdout.decode().splitlines()]
+
+        self.assertEqual(complete("plumb do"), ["doctor"])
+        self.assertEqual(complete("plumb serve --max-num-s"), ["--max-num-seqs"])
+        self.assertEqual(complete("plumb completion "), ["bash", "fish", "zsh"])
+        self.assertEqual(complete("plumb model f"), ["fetch"])
+
+    def test_zsh_completes_without_a_configuration(self):
+        script = e2e.run("completion", "zsh").stdout
+        self.assertIn(b"bashcompinit", script)
+        if shutil.which("zsh") is None:
+            self.skipTest("no zsh")
+        path = self.path("complete.zsh", script)
+        home = self.path("home", b"")
+        code = (f". {path}; print -r -- $_comps[plumb]; COMP_WORDS=(plumb model fe); COMP_CWORD=2; "
+                "setopt localoptions ksharrays; _plumb; print -r -- ${COMPREPLY[@]}")
+        done = subprocess.run(["zsh", "-f", "-c", code], capture_output=True, check=False,
+                              env=dict(os.environ, HOME=os.path.dirname(home), ZDOTDIR=os.path.dirname(home)))
+        self.assertIn(b"_plumb", done.stdout, done.stderr)
+        self.assertIn(b"fetch", done.stdout, done.stderr)
 
     def test_check_op_compares_and_prints_json(self):
         done = e2e.run("check", "op", "--op", "rms_norm", "--json")
