@@ -8,9 +8,6 @@
 namespace plumb {
 namespace {
 
-constexpr TierOwner kLight{1};
-constexpr TierOwner kHeavy{2};
-
 // A disk of about 100 blocks.
 class DiskTierShares : public testing::Test {
  protected:

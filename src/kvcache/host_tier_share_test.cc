@@ -9,9 +9,6 @@
 namespace plumb {
 namespace {
 
-constexpr TierOwner kLight{1};
-constexpr TierOwner kHeavy{2};
-
 // Memory of 20 blocks. Light ones have names from 1, heavy ones from 1001.
 class HostTierShares : public testing::Test {
  protected:

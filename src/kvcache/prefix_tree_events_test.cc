@@ -11,8 +11,8 @@ namespace {
 using Tokens = std::vector<TokenId>;
 using Kind = KvEvent::Kind;
 
-struct Cache {
-  explicit Cache(std::int64_t block_size, std::int64_t num_blocks = 100)
+struct EventCache {
+  explicit EventCache(std::int64_t block_size, std::int64_t num_blocks = 100)
       : size(block_size), pool(num_blocks), tree(block_size, EvictStrategy::kLru, &recorder) {}
 
   void store(const Tokens& tokens, std::string_view ns = "") {
@@ -52,7 +52,7 @@ std::vector<BlockHash> hashes_of(const Tokens& tokens, std::int64_t size, std::s
 }
 
 TEST(PrefixTreeEvents, storing_tells_hashes_parent_and_tokens) {
-  Cache cache(4);
+  EventCache cache(4);
   cache.store({1, 2, 3, 4, 5, 6, 7, 8, 9});
   std::vector<KvEvent> events = cache.recorder.take();
   ASSERT_EQ(events.size(), 1U);
@@ -78,7 +78,7 @@ TEST(PrefixTreeEvents, storing_tells_hashes_parent_and_tokens) {
 }
 
 TEST(PrefixTreeEvents, namespaces_have_hashes_of_their_own) {
-  Cache cache(4);
+  EventCache cache(4);
   cache.store({1, 2, 3, 4}, "a");
   cache.store({1, 2, 3, 4}, "b");
   const std::vector<KvEvent> events = cache.recorder.take();
@@ -89,7 +89,7 @@ TEST(PrefixTreeEvents, namespaces_have_hashes_of_their_own) {
 }
 
 TEST(PrefixTreeEvents, eviction_tells_the_blocks_and_clearing_tells_it_once) {
-  Cache cache(1);
+  EventCache cache(1);
   cache.store({1, 2, 3});
   cache.store({7});
   cache.recorder.take();
@@ -122,7 +122,7 @@ TEST(PrefixTreeEvents, without_a_recorder_nothing_is_hashed) {
 // A reader that follows the events knows what is cached, whatever was split and evicted meanwhile.
 TEST(PrefixTreeEvents, a_reader_of_the_events_knows_what_is_cached) {
   std::mt19937 random(3);
-  Cache cache(2, 60);
+  EventCache cache(2, 60);
   std::map<BlockHash, Tokens> known;  // hash -> all tokens up to it
   std::vector<Tokens> prompts;
   std::int64_t num_removed = 0;

@@ -9,8 +9,8 @@ namespace {
 
 using Tokens = std::vector<TokenId>;
 
-struct Cache {
-  explicit Cache(std::int64_t block_size) : size(block_size), pool(2'000), tree(size, kLru) {}
+struct TailCache {
+  explicit TailCache(std::int64_t block_size) : size(block_size), pool(2'000), tree(size, kLru) {}
 
   std::vector<BlockId> store(const Tokens& tokens) {
     std::vector<BlockId> blocks;
@@ -39,7 +39,7 @@ struct Cache {
 };
 
 TEST(PrefixTail, the_next_block_is_found_within_an_edge_and_below_a_node) {
-  Cache cache(4);
+  TailCache cache(4);
   const std::vector<BlockId> stored = cache.store({1, 2, 3, 4, 5, 6, 7, 8});
   PrefixTail tail = cache.tail({1, 2, 3, 4, 5, 6, 99});
   EXPECT_EQ(tail.block, stored[1]);
@@ -54,13 +54,13 @@ TEST(PrefixTail, the_next_block_is_found_within_an_edge_and_below_a_node) {
 }
 
 TEST(PrefixTail, there_is_none_without_a_common_token) {
-  Cache cache(4);
+  TailCache cache(4);
   EXPECT_EQ(cache.tail({1, 2}).num_tokens, 0);  // an empty tree
   cache.store({1, 2, 3, 4, 5, 6, 7, 8});
   EXPECT_EQ(cache.tail({9, 2, 3}).num_tokens, 0);
   EXPECT_EQ(cache.tail({1, 2, 3, 4}).num_tokens, 0);                 // nothing is left to compute
   EXPECT_EQ(cache.tail({1, 2, 3, 4, 5, 6, 7, 8, 9}).num_tokens, 0);  // nothing follows
-  Cache ones(1);
+  TailCache ones(1);
   ones.store({1, 2});
   EXPECT_EQ(ones.tail({1, 3}).num_tokens, 0);  // blocks of one token have no parts
 }
@@ -70,7 +70,7 @@ TEST(PrefixTail, it_is_the_longest_of_all_siblings) {
   for (int round = 0; round < 200; ++round) {
     const auto size = static_cast<std::int64_t>(2 + random() % 5);
     const auto draw = [&] { return static_cast<TokenId>(random() % 3 * 200 + random() % 2); };
-    Cache cache(size);
+    TailCache cache(size);
     std::vector<Tokens> firsts;
     for (std::size_t n = random() % 20; n > 0; --n) {
       Tokens block;

@@ -23,9 +23,9 @@ struct Seq {
   PrefixLock lock;
 };
 
-struct Cache {
-  explicit Cache(std::int64_t window_tokens, std::int64_t block_size = 1,
-                 EvictStrategy strategy = EvictStrategy::kLru)
+struct WindowCache {
+  explicit WindowCache(std::int64_t window_tokens, std::int64_t block_size = 1,
+                       EvictStrategy strategy = EvictStrategy::kLru)
       : window(window_tokens),
         size(block_size),
         pool(100),
@@ -82,7 +82,7 @@ struct Cache {
 };
 
 // Nodes of 10, 6 (its window parts gone), 5 and 4 tokens under a window of 8.
-void store_with_gap(Cache* cache, std::int64_t end) {
+void store_with_gap(WindowCache* cache, std::int64_t end) {
   Seq seq;
   cache->store(&seq, count_to(10));
   cache->store(&seq, count_to(16), 16);
@@ -91,14 +91,14 @@ void store_with_gap(Cache* cache, std::int64_t end) {
 }
 
 TEST(PrefixWindow, a_prefix_is_usable_where_the_window_before_its_end_is_whole) {
-  Cache whole(8);
+  WindowCache whole(8);
   store_with_gap(&whole, 25);
   EXPECT_EQ(whole.tree.num_nodes(), 4);
   EXPECT_EQ(whole.tree.num_window_blocks(), 10 + 5 + 4);
   EXPECT_EQ(whole.cached(count_to(25)), 25);  // 9 whole before its end
   EXPECT_FALSE(whole.tree.peek("", count_to(25)).is_cut);
   EXPECT_EQ(whole.cached(count_to(24)), 24);
-  Cache cut(8);
+  WindowCache cut(8);
   store_with_gap(&cut, 23);
   EXPECT_EQ(cut.cached(count_to(23)), 10);  // 7 are too few: back to before the gap
   EXPECT_TRUE(cut.tree.peek("", count_to(23)).is_cut);
@@ -109,7 +109,7 @@ TEST(PrefixWindow, a_prefix_is_usable_where_the_window_before_its_end_is_whole) 
 }
 
 TEST(PrefixWindow, a_match_protects_all_blocks_and_the_window_parts_of_the_last) {
-  Cache cache(8);
+  WindowCache cache(8);
   cache.store(count_to(30));
   Seq seq = cache.match(count_to(20));
   EXPECT_EQ(seq.window.begin, 12);
@@ -136,7 +136,7 @@ TEST(PrefixWindow, a_match_protects_all_blocks_and_the_window_parts_of_the_last)
 }
 
 TEST(PrefixWindow, evicting_window_parts_leaves_the_end_of_a_leaf_usable) {
-  Cache cache(8, 2);
+  WindowCache cache(8, 2);
   cache.store(count_to(40));
   EXPECT_EQ(cache.tree.evict_window(7), 7);
   EXPECT_EQ(cache.tree.num_blocks(), 20);
@@ -158,7 +158,7 @@ TEST(PrefixWindow, evicting_window_parts_leaves_the_end_of_a_leaf_usable) {
 }
 
 TEST(PrefixWindow, nodes_anywhere_lose_their_window_parts_in_the_order_of_the_strategy) {
-  Cache cache(4);
+  WindowCache cache(4);
   cache.store(count_to(6));
   cache.store({0, 1, 2, 3, 4, 5, 60, 61, 62, 63, 64, 65});
   cache.store({0, 1, 2, 3, 4, 5, 70, 71, 72, 73, 74, 75});
@@ -180,7 +180,7 @@ TEST(PrefixWindow, nodes_anywhere_lose_their_window_parts_in_the_order_of_the_st
 }
 
 TEST(PrefixWindow, what_is_computed_again_takes_the_place_of_tombstones) {
-  Cache cache(4);
+  WindowCache cache(4);
   store_with_gap(&cache, 25);
   EXPECT_EQ(cache.tree.num_blocks() - cache.tree.num_window_blocks(), 6);
   Seq seq = cache.match(count_to(18));
@@ -197,7 +197,7 @@ TEST(PrefixWindow, what_is_computed_again_takes_the_place_of_tombstones) {
 }
 
 TEST(PrefixWindow, a_tail_is_copied_from_blocks_that_are_whole_only) {
-  Cache cache(8, 4);
+  WindowCache cache(8, 4);
   Seq seq;
   cache.store(&seq, count_to(12));
   cache.store(&seq, count_to(24), 1);
@@ -206,7 +206,7 @@ TEST(PrefixWindow, a_tail_is_copied_from_blocks_that_are_whole_only) {
   EXPECT_EQ(whole.num_tokens, 2);
   EXPECT_EQ(whole.block, seq.table[3]);
   EXPECT_EQ(whole.window_block, seq.window.table[3]);
-  Cache other(8, 4);
+  WindowCache other(8, 4);
   Seq gone;
   other.store(&gone, count_to(12));
   other.store(&gone, count_to(24), 4);  // the second node is whole from its second block on
@@ -216,7 +216,7 @@ TEST(PrefixWindow, a_tail_is_copied_from_blocks_that_are_whole_only) {
 }
 
 TEST(PrefixWindow, a_window_below_a_block_and_a_tree_without_windows_are_sound) {
-  Cache tiny(1, 4);
+  WindowCache tiny(1, 4);
   tiny.store(count_to(9));
   EXPECT_EQ(tiny.match(count_to(8)).window.begin, 1);
   tiny.expect_sound();
@@ -227,7 +227,7 @@ TEST(PrefixWindow, a_window_below_a_block_and_a_tree_without_windows_are_sound) 
   seq = Seq();
   EXPECT_EQ(tiny.tree.num_blocks(), 2);  // a leaf that has none is forgotten
   tiny.expect_sound();
-  Cache none(0);
+  WindowCache none(0);
   Seq plain;
   plain.owned.push_back(none.pool.take().value());
   plain.table.push_back(plain.owned.back().id());

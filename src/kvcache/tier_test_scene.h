@@ -11,6 +11,8 @@
 namespace plumb {
 
 inline constexpr std::int64_t kTestBlockBytes = 24;
+inline constexpr TierOwner kLight{1};
+inline constexpr TierOwner kHeavy{2};
 
 inline BlockHash test_hash(int name) {
   const TokenId token = name;
