@@ -51,7 +51,7 @@ class ArchKeys {
   std::string arch_;
 };
 
-Status read_rope(const ArchKeys& keys, ModelConfig* config) {
+Status read_gguf_rope(const ArchKeys& keys, ModelConfig* config) {
   RopeConfig& rope = config->rope;
   rope.theta = keys.number_or("rope.freq_base", 10000.0);
   rope.rotary_dim = keys.integer_or("rope.dimension_count", config->head_dim);
@@ -116,7 +116,7 @@ Result<ModelConfig> config_from_gguf(const Metadata& metadata) {
   }
   config.attention_scale =
       config.head_dim > 0 ? 1.0 / std::sqrt(static_cast<double>(config.head_dim)) : 0.0;
-  PLUMB_RETURN_IF_ERROR(read_rope(keys, &config));
+  PLUMB_RETURN_IF_ERROR(read_gguf_rope(keys, &config));
   if (config.family == "gemma3") {
     read_gemma3(keys, &config);
   }

@@ -29,7 +29,7 @@ Metadata header(const std::string& arch) {
   return m;
 }
 
-std::string error_of(const Metadata& m) {
+std::string gguf_error(const Metadata& m) {
   const Result<ModelConfig> config = config_from_gguf(m);
   return config.ok() ? "no error" : config.status().message();
 }
@@ -117,7 +117,7 @@ TEST(ConfigFromGguf, reads_linear_and_yarn_scaling) {
   m.set("llama.rope.scaling.type", std::string("linear"));
   EXPECT_EQ(config_from_gguf(m).value().rope.scaling, RopeScaling::kLinear);
   m.set("llama.rope.scaling.type", std::string("dynamic"));
-  EXPECT_THAT(error_of(m), AllOf(HasSubstr("'dynamic'"), HasSubstr("none, linear or yarn")));
+  EXPECT_THAT(gguf_error(m), AllOf(HasSubstr("'dynamic'"), HasSubstr("none, linear or yarn")));
 }
 
 TEST(ConfigFromGguf, names_the_missing_key) {
@@ -130,12 +130,12 @@ TEST(ConfigFromGguf, names_the_missing_key) {
         m.set(name, value);
       }
     }
-    EXPECT_EQ(error_of(m), "metadata key '" + std::string(key) + "' is missing");
+    EXPECT_EQ(gguf_error(m), "metadata key '" + std::string(key) + "' is missing");
   }
 }
 
 TEST(ConfigFromGguf, an_unknown_architecture_is_answered_with_the_known_ones) {
-  EXPECT_EQ(error_of(header("mamba")),
+  EXPECT_EQ(gguf_error(header("mamba")),
             "model family 'mamba' is not supported, expected one of llama, qwen2, qwen3, gemma3");
   EXPECT_EQ(config_from_gguf(header("mamba")).status().code(), Code::kUnsupported);
 }
@@ -147,7 +147,7 @@ TEST(ConfigFromGguf, head_counts_that_differ_between_layers_are_not_supported) {
   std::vector<std::int64_t> counts(30, 3);
   counts[7] = 9;
   m.set("llama.attention.head_count_kv", counts);
-  EXPECT_THAT(error_of(m), HasSubstr("'llama.attention.head_count_kv' differs between layers"));
+  EXPECT_THAT(gguf_error(m), HasSubstr("'llama.attention.head_count_kv' differs between layers"));
 }
 
 struct Senseless {
@@ -184,17 +184,17 @@ TEST(ConfigFromGguf, senseless_numbers_are_errors_that_name_value_and_limit) {
   for (const Senseless& c : cases) {
     Metadata m = header("llama");
     m.set(std::string("llama.") + c.key, c.value);
-    EXPECT_THAT(error_of(m), HasSubstr(c.message)) << c.key;
+    EXPECT_THAT(gguf_error(m), HasSubstr(c.message)) << c.key;
   }
 }
 
 TEST(ConfigFromGguf, senseless_windows_and_local_rotations_are_errors) {
   Metadata m = header("gemma3");
   m.set("gemma3.attention.sliding_window", std::int64_t{-1});
-  EXPECT_THAT(error_of(m), HasSubstr("sliding window"));
+  EXPECT_THAT(gguf_error(m), HasSubstr("sliding window"));
   m.set("gemma3.attention.sliding_window", std::int64_t{512});
   m.set("gemma3.rope.freq_base_swa", 0.0);
-  EXPECT_THAT(error_of(m), HasSubstr("rope base"));
+  EXPECT_THAT(gguf_error(m), HasSubstr("rope base"));
 }
 
 }  // namespace
