@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kTrace = "4bf92f3577b34da6a3ce929d0e0e4736";
+constexpr const char* kCallerTrace = "4bf92f3577b34da6a3ce929d0e0e4736";
 constexpr const char* kParent = "00f067aa0ba902b7";
 
 using Values = std::map<std::string, std::variant<std::string, std::int64_t, double>>;
@@ -30,7 +30,7 @@ class RequestTraceTest : public testing::Test {
  protected:
   RequestTrace begin(std::int64_t choices_per_prompt = 1) {
     TracedRequest request{"req_7", "tiny", 0.5, 0.25, 9, 2, choices_per_prompt};
-    return RequestTrace({kTrace, kParent, true}, request, received_, clock_);
+    return RequestTrace({kCallerTrace, kParent, true}, request, received_, clock_);
   }
 
   // Submitted after 1 ms, computed from 3 ms, first token at 8 ms, last token at 20 ms.
@@ -58,7 +58,7 @@ TEST_F(RequestTraceTest, the_root_has_the_callers_trace_and_all_attributes) {
   const Span& root = spans.front();
   EXPECT_EQ(root.name, "llm_request");
   EXPECT_EQ(root.kind, SpanKind::kServer);
-  EXPECT_EQ(root.trace_id, kTrace);
+  EXPECT_EQ(root.trace_id, kCallerTrace);
   EXPECT_EQ(root.parent_span_id, kParent);
   EXPECT_EQ(root.span_id.size(), 16U);
   EXPECT_EQ(root.start_ns, 3'600'000'000'000);
@@ -108,7 +108,7 @@ TEST_F(RequestTraceTest, each_choice_has_its_phases_as_children) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Span& span = spans[i + 1];
     EXPECT_EQ(span.name, rows[i].name);
-    EXPECT_EQ(span.trace_id, kTrace);
+    EXPECT_EQ(span.trace_id, kCallerTrace);
     EXPECT_EQ(span.parent_span_id, spans.front().span_id);
     EXPECT_EQ(span.kind, SpanKind::kInternal);
     EXPECT_EQ(span.start_ns, 3'600'000'000'000 + rows[i].start_ms * 1'000'000) << i;

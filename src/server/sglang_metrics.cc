@@ -5,8 +5,8 @@
 namespace plumb {
 namespace {
 
-const std::vector<double> kTtftBounds{.1, .2, .4, .6, .8, 1,  2,   4,   6,
-                                      8,  10, 20, 40, 60, 80, 100, 200, 400};
+const std::vector<double> kSglangTtftBounds{.1, .2, .4, .6, .8, 1,  2,   4,   6,
+                                            8,  10, 20, 40, 60, 80, 100, 200, 400};
 const std::vector<double> kTokenGapBounds{.002, .004, .006, .008, .01, .015, .02, .025,
                                           .03,  .035, .04,  .06,  .08, .1,   .2,  .4,
                                           .6,   .8,   1,    2,    4,   6,    8};
@@ -16,8 +16,8 @@ const std::vector<double> kQueueBounds{0,   .1,   .2,   .5,   1,    2,    3,    
                                        10,  15,   20,   30,   40,   50,   60,   70,   80,
                                        90,  100,  200,  300,  400,  500,  600,  700,  800,
                                        900, 1000, 1200, 1400, 1600, 1800, 2000, 2500, 3000};
-const std::vector<double> kCompileBounds{0, .01, .02, .05, .1, .2, .5,  1,  2,
-                                         5, 10,  20,  30,  60, 90, 120, 240};
+const std::vector<double> kSglangCompileBounds{0, .01, .02, .05, .1, .2, .5,  1,  2,
+                                               5, 10,  20,  30,  60, 90, 120, 240};
 constexpr int kNumStageBounds = 30;  // from 1 ms, each 1.62 times the one before
 
 std::vector<double> stage_bounds() {
@@ -44,8 +44,8 @@ class SglangMetrics final : public MetricsDialect {
                                const std::vector<double>& bounds, const MetricLabels& labels) {
       return metrics_.histogram("sglang:" + name, help, bounds, labels);
     };
-    measures.time_to_first_token.add(
-        histogram("time_to_first_token_seconds", "time to the first token", kTtftBounds, labels_));
+    measures.time_to_first_token.add(histogram(
+        "time_to_first_token_seconds", "time to the first token", kSglangTtftBounds, labels_));
     measures.token_gap.add(
         histogram("inter_token_latency_seconds", "time between tokens", kTokenGapBounds, labels_));
     measures.request_time.add(histogram("e2e_request_latency_seconds",
@@ -53,7 +53,7 @@ class SglangMetrics final : public MetricsDialect {
     measures.queue_time.add(
         histogram("queue_time_seconds", "time in the queue", kQueueBounds, engine_labels_));
     measures.compile_time.add(histogram("grammar_compilation_time_seconds",
-                                        "time to compile a grammar", kCompileBounds,
+                                        "time to compile a grammar", kSglangCompileBounds,
                                         engine_labels_));
     const auto stage = [&](const char* name) {
       MetricLabels labels = engine_labels_;

@@ -5,13 +5,13 @@
 namespace plumb {
 namespace {
 
-const std::vector<double> kTtftBounds{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5,  .75,
-                                      1,    2.5,  5,   7.5, 10,  20,  40,  80, 160, 640, 2560};
-const std::vector<double> kPerTokenBounds{.01, .025, .05, .075, .1,  .15, .2, .3, .4, .5,
-                                          .75, 1,    2.5, 5,    7.5, 10,  20, 40, 80};
-const std::vector<double> kLatencyBounds{.3, .5, .8, 1,  1.5, 2,   2.5, 5,   10,   15,  20,
-                                         30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680};
-const std::vector<double> kChoiceBounds{1, 2, 5, 10, 20};
+const std::vector<double> kVllmTtftBounds{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5,  .75,
+                                          1,    2.5,  5,   7.5, 10,  20,  40,  80, 160, 640, 2560};
+const std::vector<double> kVllmPerTokenBounds{.01, .025, .05, .075, .1,  .15, .2, .3, .4, .5,
+                                              .75, 1,    2.5, 5,    7.5, 10,  20, 40, 80};
+const std::vector<double> kVllmLatencyBounds{.3, .5, .8, 1,  1.5, 2,   2.5, 5,   10,   15,  20,
+                                             30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680};
+const std::vector<double> kVllmChoiceBounds{1, 2, 5, 10, 20};
 const std::vector<double> kStepTokenBounds{1,   8,    16,   32,   64,   128,  256,
                                            512, 1024, 2048, 4096, 8192, 16384};
 
@@ -55,14 +55,14 @@ class VllmMetrics final : public MetricsDialect {
  private:
   void add_latencies(ServerMeasures& measures) {
     measures.time_to_first_token.add(
-        histogram("time_to_first_token_seconds", "time to the first token", kTtftBounds));
+        histogram("time_to_first_token_seconds", "time to the first token", kVllmTtftBounds));
     measures.token_gap.add(
-        histogram("inter_token_latency_seconds", "time between tokens", kPerTokenBounds));
+        histogram("inter_token_latency_seconds", "time between tokens", kVllmPerTokenBounds));
     measures.time_per_token.add(histogram("request_time_per_output_token_seconds",
                                           "mean time of a request's tokens after the first",
-                                          kPerTokenBounds));
+                                          kVllmPerTokenBounds));
     const auto latency = [&](Measure ServerMeasures::*measure, const char* name, const char* help) {
-      (measures.*measure).add(histogram(name, help, kLatencyBounds));
+      (measures.*measure).add(histogram(name, help, kVllmLatencyBounds));
     };
     using M = ServerMeasures;
     latency(&M::request_time, "e2e_request_latency_seconds", "from arrival to the last token");
@@ -82,7 +82,7 @@ class VllmMetrics final : public MetricsDialect {
         "request_max_num_generation_tokens", "generated tokens of the longest choice", bounds));
     measures.max_tokens.add(
         histogram("request_params_max_tokens", "max_tokens of a request", bounds));
-    measures.num_choices.add(histogram("request_params_n", "n of a request", kChoiceBounds));
+    measures.num_choices.add(histogram("request_params_n", "n of a request", kVllmChoiceBounds));
   }
 
   Histogram histogram(const std::string& name, const char* help,
