@@ -30,7 +30,7 @@ void run_embedding(const EmbeddingShape& s, CaseDevice& device) {
   device.result("y", args.y);
 }
 
-void worked_case(CaseDevice& device) {
+void worked_embedding(CaseDevice& device) {
   const Embedding args{device.ints({3}, std::vector<std::int32_t>{1, 0, 1}),
                        device.weight(DType::kF32, 2, 2, float_bytes({1, 2, 3, 4})),
                        device.blank(DType::kF32, {3, 2}), 2.0F};
@@ -41,7 +41,7 @@ void worked_case(CaseDevice& device) {
 }  // namespace
 
 void add_embedding_cases(std::vector<OpCase>* cases) {
-  cases->push_back({"embedding", "worked", worked_case});
+  cases->push_back({"embedding", "worked", worked_embedding});
   std::vector<EmbeddingShape> shapes;
   for (const DType format : weight_formats()) {
     const std::int64_t block = traits(format).block_elems;

@@ -47,7 +47,7 @@ void run_glu(const GluShape& s, CaseDevice& device) {
   device.result("y", args.y, std::move(tolerance));
 }
 
-void worked_case(Activation activation, const std::vector<float>& expected, CaseDevice& device) {
+void worked_glu(Activation activation, const std::vector<float>& expected, CaseDevice& device) {
   const Glu args{device.floats({1, 2}, std::vector<float>{1, -2}),
                  device.floats({1, 2}, std::vector<float>{2, 3}), device.blank(DType::kF32, {1, 2}),
                  activation};
@@ -59,10 +59,10 @@ void worked_case(Activation activation, const std::vector<float>& expected, Case
 
 void add_glu_cases(std::vector<OpCase>* cases) {
   cases->push_back({"glu", "worked_silu", [](CaseDevice& device) {
-                      worked_case(Activation::kSilu, {1.462117F, -0.715218F}, device);
+                      worked_glu(Activation::kSilu, {1.462117F, -0.715218F}, device);
                     }});
   cases->push_back({"glu", "worked_gelu_tanh", [](CaseDevice& device) {
-                      worked_case(Activation::kGeluTanh, {1.682384F, -0.136207F}, device);
+                      worked_glu(Activation::kGeluTanh, {1.682384F, -0.136207F}, device);
                     }});
   std::vector<GluShape> shapes;
   for (const Activation a : {Activation::kSilu, Activation::kGeluTanh}) {

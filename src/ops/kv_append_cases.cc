@@ -48,7 +48,7 @@ void run_kv_append(const AppendShape& s, CaseDevice& device) {
   device.result("v_cache", args.v_cache);
 }
 
-void worked_case(CaseDevice& device) {
+void worked_kv_append(CaseDevice& device) {
   KvAppend args;
   args.k = device.floats({3, 1, 1}, std::vector<float>{1, 2, 1e6F});
   args.v = device.floats({3, 1, 1}, std::vector<float>{3, 4, 5});
@@ -64,7 +64,7 @@ void worked_case(CaseDevice& device) {
 }  // namespace
 
 void add_kv_append_cases(std::vector<OpCase>* cases) {
-  cases->push_back({"kv_append", "worked", worked_case});
+  cases->push_back({"kv_append", "worked", worked_kv_append});
   std::vector<AppendShape> shapes;
   for (const DType cache : {DType::kF16, DType::kF32}) {
     shapes.push_back({cache, 0, 2, 64, 32, false, 1.0F, {}});

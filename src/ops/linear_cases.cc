@@ -172,7 +172,7 @@ void run_linear(const LinearShape& s, CaseDevice& device) {
   }
 }
 
-void worked_case(CaseDevice& device) {
+void worked_linear(CaseDevice& device) {
   LinearOutput output;
   output.weight = device.weight(DType::kF32, 2, 3, float_bytes({1, 0, -1, 2, 2, 2}));
   output.y = device.blank(DType::kF32, {1, 2});
@@ -227,7 +227,7 @@ std::vector<LinearShape> shapes_of(DType f) {
 }  // namespace
 
 void add_linear_cases(std::vector<OpCase>* cases) {
-  cases->push_back({"linear", "worked", worked_case});
+  cases->push_back({"linear", "worked", worked_linear});
   std::vector<LinearShape> shapes;
   for (const DType format : weight_formats()) {
     const std::vector<LinearShape> some = shapes_of(format);

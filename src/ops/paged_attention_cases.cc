@@ -9,8 +9,8 @@ namespace plumb {
 namespace {
 
 /// The example of the contract: keys [0, ln 3], values [4, 8], q = [1, 0].
-void worked_case(std::int64_t window, bool sinks, const std::vector<float>& expected,
-                 CaseDevice& device) {
+void worked_paged_attention(std::int64_t window, bool sinks, const std::vector<float>& expected,
+                            CaseDevice& device) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   PagedAttention args;
   args.q = device.floats({1, 2, 1}, std::vector<float>{1, 0});
@@ -164,13 +164,13 @@ void add_memory(std::vector<AttentionShape>* shapes) {
 
 void add_paged_attention_cases(std::vector<OpCase>* cases) {
   cases->push_back({"paged_attention", "worked", [](CaseDevice& device) {
-                      worked_case(0, false, {7, 6}, device);
+                      worked_paged_attention(0, false, {7, 6}, device);
                     }});
   cases->push_back({"paged_attention", "worked_sinks", [](CaseDevice& device) {
-                      worked_case(0, true, {3.5F, 6}, device);
+                      worked_paged_attention(0, true, {3.5F, 6}, device);
                     }});
   cases->push_back({"paged_attention", "worked_window", [](CaseDevice& device) {
-                      worked_case(1, false, {8, 8}, device);
+                      worked_paged_attention(1, false, {8, 8}, device);
                     }});
   std::vector<AttentionShape> shapes;
   add_grid(&shapes);

@@ -69,7 +69,7 @@ void run_rope(const RopeShape& s, CaseDevice& device) {
   device.result("x", args.x, rope_tolerance(s, x));
 }
 
-void worked_case(RopeStyle style, const std::vector<float>& expected, CaseDevice& device) {
+void worked_rope(RopeStyle style, const std::vector<float>& expected, CaseDevice& device) {
   const Rope args{device.floats({1, 1, 4}, std::vector<float>{1, 2, 3, 4}),
                   device.ints({1}, std::vector<std::int32_t>{1}),
                   device.floats({2}, std::vector<float>{1.0F, 0.5F}), style, 1.0F};
@@ -82,10 +82,10 @@ void worked_case(RopeStyle style, const std::vector<float>& expected, CaseDevice
 void add_rope_cases(std::vector<OpCase>* cases) {
   cases->push_back(
       {"rope", "worked_half_split", [](CaseDevice& device) {
-         worked_case(RopeStyle::kHalfSplit, {-1.984111F, -0.162537F, 2.462378F, 4.469181F}, device);
+         worked_rope(RopeStyle::kHalfSplit, {-1.984111F, -0.162537F, 2.462378F, 4.469181F}, device);
        }});
   cases->push_back({"rope", "worked_interleaved", [](CaseDevice& device) {
-                      worked_case(RopeStyle::kInterleaved,
+                      worked_rope(RopeStyle::kInterleaved,
                                   {-1.142640F, 1.922076F, 0.715046F, 4.948607F}, device);
                     }});
   std::vector<RopeShape> shapes;

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 void run_gather(std::int64_t rows, std::int64_t hidden, std::int64_t wanted, CasePlacement place,
@@ -46,7 +46,7 @@ void run_argmax(std::int64_t rows, std::int64_t vocab, CasePlacement place, Case
   std::vector<float> x = coarse_logits(rows, vocab);
   for (std::int64_t r = 1; r < rows; r += 3) {  // the largest at each end, and a NaN somewhere
     x[static_cast<std::size_t>(r * vocab + (r % 2 == 0 ? 0 : vocab - 1))] = 99.0F;
-    x[static_cast<std::size_t>((r - 1) * vocab + (r * 5) % vocab)] = r % 2 == 0 ? kNaN : -kInf;
+    x[static_cast<std::size_t>((r - 1) * vocab + (r * 5) % vocab)] = r % 2 == 0 ? kNaN : -kInfinity;
   }
   const Argmax args{device.floats({rows, vocab}, x, place), device.blank(DType::kI32, {rows}),
                     device.blank(DType::kF32, {rows})};
@@ -56,12 +56,12 @@ void run_argmax(std::int64_t rows, std::int64_t vocab, CasePlacement place, Case
 }
 
 void worked_argmax(CaseDevice& device) {
-  const std::vector<float> x{1, 5, 5, -kInf, -kInf, -kInf, 1, kNaN, 9};
+  const std::vector<float> x{1, 5, 5, -kInfinity, -kInfinity, -kInfinity, 1, kNaN, 9};
   const Argmax args{device.floats({3, 3}, x), device.blank(DType::kI32, {3}),
                     device.blank(DType::kF32, {3})};
   device.run(device.ops().argmax, args);
   device.result("y", args.y, {}, std::vector<float>{1, 0, -1});
-  device.result("best", args.best, {}, std::vector<float>{5, -kInf, kNaN});
+  device.result("best", args.best, {}, std::vector<float>{5, -kInfinity, kNaN});
 }
 
 constexpr CaseTolerance kLogSumTolerance{.absolute = 1e-5, .relative = 2e-7};
@@ -73,7 +73,7 @@ void run_log_sum_exp(std::int64_t rows, std::int64_t vocab, float magnitude, Cas
   for (std::int64_t r = 1; r < rows; r += 2) {  // a grammar leaves one token
     for (std::int64_t v = 0; v < vocab; ++v) {
       x[static_cast<std::size_t>(r * vocab + v)] =
-          v == r % vocab ? x[static_cast<std::size_t>(r * vocab + v)] : -kInf;
+          v == r % vocab ? x[static_cast<std::size_t>(r * vocab + v)] : -kInfinity;
     }
   }
   const LogSumExp args{device.floats({rows, vocab}, x, place), device.blank(DType::kF32, {rows})};
@@ -82,13 +82,14 @@ void run_log_sum_exp(std::int64_t rows, std::int64_t vocab, float magnitude, Cas
 }
 
 void worked_log_sum_exp(CaseDevice& device) {
-  const std::vector<float> x{0.0F, 1.0986123F, 1000.0F, 1000.0F, -kInf, -kInf};
+  const std::vector<float> x{0.0F, 1.0986123F, 1000.0F, 1000.0F, -kInfinity, -kInfinity};
   const LogSumExp args{device.floats({3, 2}, x), device.blank(DType::kF32, {3})};
   device.run(device.ops().log_sum_exp, args);
-  device.result("y", args.y, kLogSumTolerance, std::vector<float>{1.386294F, 1000.693147F, -kInf});
+  device.result("y", args.y, kLogSumTolerance,
+                std::vector<float>{1.386294F, 1000.693147F, -kInfinity});
 }
 
-std::string name_of(std::int64_t rows, std::int64_t cols, CasePlacement place) {
+std::string rows_name(std::int64_t rows, std::int64_t cols, CasePlacement place) {
   return "r" + std::to_string(rows) + "_v" + std::to_string(cols) +
          (place.gap > 0 ? "_strided" : "");
 }
@@ -105,7 +106,7 @@ void add_gather_cases(std::vector<OpCase>* cases) {
   for (const Gather g : {Gather{3, 8, 0, {}}, Gather{1, 1, 1, {}}, Gather{9, 33, 5, {}},
                          Gather{7, 65, 11, {3, 1}}, Gather{130, 2048, 64, {}}}) {
     cases->push_back(
-        {"gather_rows", name_of(g.rows, g.hidden, g.place) + "_w" + std::to_string(g.wanted),
+        {"gather_rows", rows_name(g.rows, g.hidden, g.place) + "_w" + std::to_string(g.wanted),
          [g](CaseDevice& device) { run_gather(g.rows, g.hidden, g.wanted, g.place, device); }});
   }
 }
@@ -131,14 +132,14 @@ void add_rows_cases(std::vector<OpCase>* cases) {
   add_gather_cases(cases);
   cases->push_back({"argmax", "worked", worked_argmax});
   for (const Logits& s : logits_shapes()) {
-    cases->push_back({"argmax", name_of(s.rows, s.vocab, s.place),
+    cases->push_back({"argmax", rows_name(s.rows, s.vocab, s.place),
                       [s](CaseDevice& device) { run_argmax(s.rows, s.vocab, s.place, device); }});
   }
   cases->push_back({"log_sum_exp", "worked", worked_log_sum_exp});
   for (const Logits& s : logits_shapes()) {
     for (const float magnitude : {3.0F, 200.0F}) {
       cases->push_back({"log_sum_exp",
-                        name_of(s.rows, s.vocab, s.place) + (magnitude > 3.0F ? "_wide" : ""),
+                        rows_name(s.rows, s.vocab, s.place) + (magnitude > 3.0F ? "_wide" : ""),
                         [s, magnitude](CaseDevice& device) {
                           run_log_sum_exp(s.rows, s.vocab, magnitude, s.place, device);
                         }});
