@@ -7,21 +7,21 @@
 namespace plumb {
 namespace {
 
-std::variant<ChatRequest, ApiError> read(const std::string& members) {
+std::variant<ChatRequest, ApiError> read_extended(const std::string& members) {
   const Result<Json> body =
       parse_json(R"({"messages":[{"role":"user","content":"hi"}],)" + members + "}");
   return read_chat_request(body.value(), SamplingDefaults(), ApiLimits());
 }
 
 GenerationParams params_of(const std::string& members) {
-  auto result = read(members);
+  auto result = read_extended(members);
   EXPECT_TRUE(std::holds_alternative<ChatRequest>(result)) << members;
   return std::holds_alternative<ChatRequest>(result) ? std::get<ChatRequest>(result).generation
                                                      : GenerationParams();
 }
 
 std::string error_of(const std::string& members) {
-  const auto result = read(members);
+  const auto result = read_extended(members);
   if (std::holds_alternative<ChatRequest>(result)) {
     return "accepted";
   }
@@ -136,7 +136,7 @@ TEST(ExtensionFields, what_is_not_offered_is_refused_unless_it_changes_nothing) 
 
 TEST(ExtensionFields, what_is_offered_of_a_field_is_written_as_its_type) {
   const auto message = [](const std::string& members) {
-    return std::get<ApiError>(read(members)).message;
+    return std::get<ApiError>(read_extended(members)).message;
   };
   EXPECT_EQ(message(R"("use_beam_search":true)"),
             "unsupported parameter: 'use_beam_search': this server offers only false, which "
@@ -171,8 +171,9 @@ TEST(ExtensionFields, a_seed_of_minus_one_is_none) {
 TEST(ExtensionFields, more_tokens_than_any_choice_can_have_are_refused) {
   EXPECT_EQ(error_of(R"("guided_choice":["fig","apple"],"min_tokens":6)"),
             "invalid_value min_tokens");
-  EXPECT_EQ(std::get<ApiError>(read(R"("guided_choice":["apple"],"min_tokens":20)")).message,
-            "'min_tokens' is 20, but no text of 'guided_choice' has more than 5 tokens");
+  EXPECT_EQ(
+      std::get<ApiError>(read_extended(R"("guided_choice":["apple"],"min_tokens":20)")).message,
+      "'min_tokens' is 20, but no text of 'guided_choice' has more than 5 tokens");
   EXPECT_EQ(error_of(R"("guided_choice":["fig","apple"],"min_tokens":5)"), "accepted");
 }
 
