@@ -8,8 +8,8 @@ namespace plumb {
 namespace {
 
 // Tenants with endless queues; each request costs what the test says.
-struct Scene {
-  explicit Scene(const std::vector<TenantWeight>& weights = {}) : fair(weights) {}
+struct FairScene {
+  explicit FairScene(const std::vector<TenantWeight>& weights = {}) : fair(weights) {}
 
   TenantId wait(const char* name) {
     const TenantId id = fair.tenant(name);
@@ -36,7 +36,7 @@ struct Scene {
 };
 
 TEST(FairShare, tenants_that_wait_get_equal_service_whatever_their_requests_cost) {
-  Scene scene;
+  FairScene scene;
   const TenantId a = scene.wait("a");
   const TenantId b = scene.wait("b");
   const auto served = scene.run(5000, {{a, 100}, {b, 2500}});
@@ -44,7 +44,7 @@ TEST(FairShare, tenants_that_wait_get_equal_service_whatever_their_requests_cost
 }
 
 TEST(FairShare, weights_divide_the_service) {
-  Scene scene({{"a", 3}});
+  FairScene scene({{"a", 3}});
   const TenantId a = scene.wait("a");
   const TenantId b = scene.wait("b");
   const auto served = scene.run(5000, {{a, 300}, {b, 300}});
@@ -52,7 +52,7 @@ TEST(FairShare, weights_divide_the_service) {
 }
 
 TEST(FairShare, service_that_nobody_else_waits_for_is_no_debt) {
-  Scene scene;
+  FairScene scene;
   const TenantId a = scene.wait("a");
   scene.run(1000, {{a, 1000}});
   const TenantId b = scene.wait("b");
@@ -61,7 +61,7 @@ TEST(FairShare, service_that_nobody_else_waits_for_is_no_debt) {
 }
 
 TEST(FairShare, a_newcomer_is_served_at_the_next_turn_and_has_saved_nothing) {
-  Scene scene;
+  FairScene scene;
   const TenantId a = scene.wait("a");
   const TenantId b = scene.wait("b");
   scene.run(1000, {{a, 500}, {b, 500}});
@@ -71,7 +71,7 @@ TEST(FairShare, a_newcomer_is_served_at_the_next_turn_and_has_saved_nothing) {
 }
 
 TEST(FairShare, debts_are_paid_while_a_tenant_waits_for_nothing) {
-  Scene scene;
+  FairScene scene;
   const TenantId a = scene.wait("a");
   const TenantId b = scene.wait("b");
   scene.fair.charge(a, 5000);
@@ -84,7 +84,7 @@ TEST(FairShare, debts_are_paid_while_a_tenant_waits_for_nothing) {
 }
 
 TEST(FairShare, a_tenant_without_more_requests_leaves_the_rest_to_others) {
-  Scene scene;
+  FairScene scene;
   const TenantId a = scene.wait("a");
   const TenantId b = scene.wait("b");
   std::vector<TenantId> turns;
@@ -103,7 +103,7 @@ TEST(FairShare, a_tenant_without_more_requests_leaves_the_rest_to_others) {
 TEST(FairShare, random_arrivals_never_starve_anyone) {
   std::mt19937 random(3);
   for (int round = 0; round < 50; ++round) {
-    Scene scene;
+    FairScene scene;
     std::vector<TenantId> ids;
     std::map<TenantId, std::int64_t> costs;
     for (const char* name : {"a", "b", "c", "d", "e"}) {
