@@ -7,7 +7,7 @@ namespace plumb {
 namespace {
 
 // A word in single quotes, for any of the shells.
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -30,11 +30,12 @@ std::string bash_cases(const std::vector<CompletionNode>& nodes) {
   std::string words;
   std::string values;
   for (const CompletionNode& node : nodes) {
-    words += "    " + quoted(node.path) + ") words=" + quoted(join(words_of(node), " ")) + " ;;\n";
+    words += "    " + shell_quoted(node.path) +
+             ") words=" + shell_quoted(join(words_of(node), " ")) + " ;;\n";
     for (const CompletionNode::Flag& flag : node.flags) {
       if (flag.takes_value) {
-        values += "    " + quoted(node.path + ":" + flag.name) +
-                  ") words=" + quoted(join(flag.choices, " ")) + "; is_value=1 ;;\n";
+        values += "    " + shell_quoted(node.path + ":" + flag.name) +
+                  ") words=" + shell_quoted(join(flag.choices, " ")) + "; is_value=1 ;;\n";
       }
     }
   }
@@ -46,8 +47,8 @@ std::string bash_cases(const std::vector<CompletionNode>& nodes) {
 std::string bash_walk(const std::vector<CompletionNode>& nodes) {
   std::string known;
   for (const CompletionNode& node : nodes) {
-    known +=
-        (known.empty() ? "" : "|") + (node.path.empty() ? std::string("''") : quoted(node.path));
+    known += (known.empty() ? "" : "|") +
+             (node.path.empty() ? std::string("''") : shell_quoted(node.path));
   }
   return "  local path= i candidate\n"
          "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
@@ -94,22 +95,22 @@ std::string fish_condition(const CompletionNode& node) {
 }
 
 std::string fish_node(const CompletionNode& node) {
-  const std::string head = "complete -c plumb -n " + quoted(fish_condition(node));
+  const std::string head = "complete -c plumb -n " + shell_quoted(fish_condition(node));
   std::string out;
   for (std::size_t i = 0; i < node.commands.size(); ++i) {
-    out += head + " -f -a " + quoted(node.commands[i]) + " -d " + quoted(node.command_abouts[i]) +
-           "\n";
+    out += head + " -f -a " + shell_quoted(node.commands[i]) + " -d " +
+           shell_quoted(node.command_abouts[i]) + "\n";
   }
   if (!node.model_names.empty()) {
-    out += head + " -a " + quoted(join(node.model_names, " ")) + "\n";
+    out += head + " -a " + shell_quoted(join(node.model_names, " ")) + "\n";
   }
   if (!node.word_choices.empty()) {
-    out += head + " -f -a " + quoted(join(node.word_choices, " ")) + "\n";
+    out += head + " -f -a " + shell_quoted(join(node.word_choices, " ")) + "\n";
   }
   for (const CompletionNode::Flag& flag : node.flags) {
     out += head + " -l " + flag.name.substr(2) + (flag.takes_value ? " -r" : "") +
-           (flag.choices.empty() ? "" : " -f -a " + quoted(join(flag.choices, " "))) + " -d " +
-           quoted(flag.about) + "\n";
+           (flag.choices.empty() ? "" : " -f -a " + shell_quoted(join(flag.choices, " "))) +
+           " -d " + shell_quoted(flag.about) + "\n";
   }
   return out;
 }

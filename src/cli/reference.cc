@@ -32,7 +32,7 @@ constexpr const char* kExitCodes =
     "| 128 + N | ended by signal N, 130 after Ctrl-C |\n";
 
 template <class S>
-std::string section(const std::string& title) {
+std::string options_section(const std::string& title) {
   S defaults;
   return "\n## " + title + "\n\n" + options_to_markdown(bind_options(defaults));
 }
@@ -47,10 +47,12 @@ class ReferenceCommand final : public Command {
   void declare(CLI::App& app) override { app.group(""); }
 
   int run() override {
-    return print(kHead + section<ServerOptions>("Server") + section<EngineOptions>("Engine") +
-                 section<SchedulerOptions>("Scheduler") + section<GrammarOptions>("Grammars") +
-                 section<TierOptions>("Cache tiers") + section<ModelOptions>("Layout") +
-                 section<BackendOptions>("Back end") + kExitCodes);
+    return print(
+        kHead + options_section<ServerOptions>("Server") +
+        options_section<EngineOptions>("Engine") + options_section<SchedulerOptions>("Scheduler") +
+        options_section<GrammarOptions>("Grammars") + options_section<TierOptions>("Cache tiers") +
+        options_section<ModelOptions>("Layout") + options_section<BackendOptions>("Back end") +
+        kExitCodes);
   }
 };
 
