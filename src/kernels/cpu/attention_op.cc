@@ -31,7 +31,7 @@ struct Shape4 {
   std::int64_t tile_tokens;
 };
 
-Shape4 shape_of(const PagedAttention& args) {
+Shape4 attention_shape(const PagedAttention& args) {
   Shape4 s{};
   s.num_q_heads = args.q.dim(1);
   s.num_kv_heads = args.k_cache.dim(1);
@@ -301,7 +301,7 @@ void paged_attention(const PagedAttention& args, Stream& any_stream) {
   }
   CpuStream& stream = cpu_stream(any_stream);
   const KernelTable& kernels = stream.kernels();
-  const Shape4 s = shape_of(args);
+  const Shape4 s = attention_shape(args);
   const Items items = count_items(args, s, stream);
   const std::vector<std::int64_t>& begins = stream.item_begins();
   const std::int64_t num_items = items.num_tiles * s.num_kv_heads;

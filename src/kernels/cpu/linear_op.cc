@@ -59,7 +59,7 @@ Plan make_plan(const Linear& args, const KernelTable& kernels) {
 }
 
 /// Rows of the tile that begins at `row` of m rows: full tiles, then falling powers of two.
-std::int64_t tile_at(std::int64_t row, std::int64_t m, std::int64_t tile_rows) {
+std::int64_t rows_of_tile(std::int64_t row, std::int64_t m, std::int64_t tile_rows) {
   const auto left = static_cast<std::uint64_t>(m - row);
   return std::min(tile_rows, static_cast<std::int64_t>(std::bit_floor(left)));
 }
@@ -72,7 +72,7 @@ void quantize_rows(const Linear& args, bool halves, CpuStream& stream) {
   const auto body = [&](std::int64_t begin, std::int64_t end, int) {
     const std::int64_t stop = std::min(end * kernels.tile_rows, m);
     for (std::int64_t row = begin * kernels.tile_rows; row < stop;) {
-      const std::int64_t rows = tile_at(row, m, kernels.tile_rows);
+      const std::int64_t rows = rows_of_tile(row, m, kernels.tile_rows);
       kernels.quantize_tile(args.x.row<const float>(row), args.x.row_stride, rows, k, halves,
                             tiles + row * (k / 32) * kXBlockBytes);
       row += rows;

@@ -10,12 +10,12 @@
 namespace plumb::cpu {
 namespace {
 
-constexpr std::int64_t kSerialElements = 32768;
+constexpr std::int64_t kSerialRowElements = 32768;
 
 /// body(row) for each row, in parallel when there is enough to do.
 template <class Body>
 void for_rows(std::int64_t rows, std::int64_t elements_per_row, Stream& stream, const Body& body) {
-  if (rows <= 1 || rows * elements_per_row <= kSerialElements) {
+  if (rows <= 1 || rows * elements_per_row <= kSerialRowElements) {
     for (std::int64_t row = 0; row < rows; ++row) {
       body(row);
     }

@@ -30,7 +30,6 @@ constexpr int kStrip = 4;
 constexpr int kMaxRows = 3;
 constexpr int kStrip = 4;
 #endif
-constexpr float kInfinity = __builtin_inff();
 constexpr float kLog2E = 1.44269504F;
 
 struct HalfCache {

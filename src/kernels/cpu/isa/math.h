@@ -7,6 +7,8 @@
 namespace plumb::PLUMB_ISA {
 namespace {
 
+constexpr float kInfinity = __builtin_inff();
+
 /// 2^f for |f| <= 0.5, exactly 1 at 0.
 inline F exp2_fraction(F f) {
   F p = f_fma(f_set(1.535325668e-4F), f, f_set(1.339900388e-3F));

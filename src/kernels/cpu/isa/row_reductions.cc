@@ -6,7 +6,6 @@ namespace plumb::PLUMB_ISA {
 namespace {
 
 constexpr std::int64_t kBlock = 1024;
-constexpr float kInfinity = __builtin_inff();
 
 struct Largest {
   float value;
