@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "base/text.h"
 
 namespace plumb {
 
@@ -16,6 +17,11 @@ inline Status malformed(std::uint64_t offset, const std::string& expected,
                         const std::string& found) {
   return {Code::kInvalidArgument,
           "byte " + std::to_string(offset) + ": expected " + expected + ", found " + found};
+}
+
+/// The beginning of a name that a file holds, for a message.
+inline std::string quoted_name(std::string_view name) {
+  return "'" + to_valid_utf8(name.substr(0, 64)) + "'";
 }
 
 /// Reads little-endian values one after the other and never leaves its bytes.

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <limits>
 
-#include "base/text.h"
 #include "checkpoint/byte_cursor.h"
 #include "checkpoint/gguf_metadata.h"
 #include "checkpoint/gguf_types.h"
@@ -24,10 +23,6 @@ bool align_up(std::uint64_t value, std::uint64_t alignment, std::uint64_t* out) 
   }
   *out &= ~(alignment - 1);
   return true;
-}
-
-std::string quoted(std::string_view name) {
-  return "'" + to_valid_utf8(name.substr(0, 64)) + "'";
 }
 
 Status read_preamble(ByteCursor* cursor, GgufHeader* header) {
@@ -66,7 +61,7 @@ Status read_dims(ByteCursor* cursor, TensorRecord* record) {
   const std::uint64_t at = cursor->offset();
   PLUMB_ASSIGN(const std::uint32_t rank, cursor->read<std::uint32_t>("the number of dimensions"));
   if (rank > kMaxRank) {
-    return malformed(at, "at most 4 dimensions of tensor " + quoted(record->name),
+    return malformed(at, "at most 4 dimensions of tensor " + quoted_name(record->name),
                      std::to_string(rank));
   }
   record->dims.resize(rank);
@@ -81,7 +76,8 @@ Status read_dims(ByteCursor* cursor, TensorRecord* record) {
   std::int64_t product = 0;
   if (!multiply_dims(record->dims, &product)) {
     return malformed(
-        at + 4, "dimensions of tensor " + quoted(record->name) + " whose product is below 2^63",
+        at + 4,
+        "dimensions of tensor " + quoted_name(record->name) + " whose product is below 2^63",
         dims_to_text(record->dims));
   }
   return {};
@@ -92,14 +88,15 @@ Status read_type(ByteCursor* cursor, TensorRecord* record) {
   PLUMB_ASSIGN(const std::int32_t id, cursor->read<std::int32_t>("the tensor type"));
   const GgufTensorType* type = gguf_tensor_type(id);
   if (type == nullptr) {
-    return malformed(at, "a known tensor type for " + quoted(record->name), std::to_string(id));
+    return malformed(at, "a known tensor type for " + quoted_name(record->name),
+                     std::to_string(id));
   }
   record->type_name = type->name;
   record->dtype = type->dtype;
   const std::int64_t cols = record->dims.empty() ? 1 : record->dims.back();
   if (cols % type->block_elems != 0) {
     return malformed(at,
-                     "rows of " + quoted(record->name) + " of a multiple of " +
+                     "rows of " + quoted_name(record->name) + " of a multiple of " +
                          std::to_string(type->block_elems) + " elements for type " +
                          record->type_name,
                      std::to_string(cols));
@@ -107,7 +104,7 @@ Status read_type(ByteCursor* cursor, TensorRecord* record) {
   std::int64_t num_bytes = 0;
   if (__builtin_mul_overflow(num_elements(*record) / type->block_elems, type->block_bytes,
                              &num_bytes)) {
-    return malformed(at, "tensor " + quoted(record->name) + " of less than 2^63 bytes",
+    return malformed(at, "tensor " + quoted_name(record->name) + " of less than 2^63 bytes",
                      dims_to_text(record->dims));
   }
   record->num_bytes = static_cast<std::uint64_t>(num_bytes);
@@ -130,7 +127,7 @@ Result<TensorRecord> read_tensor(ByteCursor* cursor, std::uint64_t alignment, st
   PLUMB_ASSIGN(record.file_offset, cursor->read<std::uint64_t>("the tensor offset"));
   if (record.file_offset != *next) {
     return malformed(offset_at,
-                     "offset " + std::to_string(*next) + " for tensor " + quoted(name) +
+                     "offset " + std::to_string(*next) + " for tensor " + quoted_name(name) +
                          " (tensors follow each other without gaps)",
                      std::to_string(record.file_offset));
   }
@@ -155,7 +152,7 @@ Status place_tensors(std::uint64_t header_end, std::uint64_t file_size, GgufHead
         __builtin_add_overflow(record.file_offset, record.num_bytes, &end);
     if (overflow || end > file_size) {
       return malformed(file_size,
-                       "the data of tensor " + quoted(record.name) + " (" +
+                       "the data of tensor " + quoted_name(record.name) + " (" +
                            std::to_string(record.num_bytes) + " bytes from byte " +
                            std::to_string(record.file_offset) + ")",
                        "the end of the file: it is truncated, fetch it again");
@@ -170,7 +167,7 @@ Status check_unique(const std::vector<TensorRecord>& records,
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (records[order[i - 1]].name == records[order[i]].name) {
       return malformed(name_offsets[order[i]], "a new tensor name",
-                       "a second " + quoted(records[order[i]].name));
+                       "a second " + quoted_name(records[order[i]].name));
     }
   }
   return {};
@@ -205,7 +202,7 @@ Result<GgufHeader> parse_gguf(std::span<const std::byte> file) {
 
 namespace {
 
-Result<GgufHeader> parse_file(const MappedFile& file) {
+Result<GgufHeader> parse_mapped(const MappedFile& file) {
   Result<GgufHeader> header = parse_gguf(file.bytes());
   if (!header.ok()) {
     return header.status().with(file.path());
@@ -238,7 +235,7 @@ Status check_part(const GgufHeader& part, std::int64_t number, std::int64_t coun
 Result<GgufFile> GgufFile::open(const std::string& path) {
   GgufFile gguf;
   PLUMB_ASSIGN(MappedFile file, MappedFile::open(path));
-  PLUMB_ASSIGN(gguf.header_, parse_file(file));
+  PLUMB_ASSIGN(gguf.header_, parse_mapped(file));
   const std::int64_t count = gguf.metadata().get_or<std::int64_t>("split.count", 1);
   if (count > 1) {
     PLUMB_RETURN_IF_ERROR(gguf.open_parts(path, count));
@@ -264,7 +261,7 @@ Status GgufFile::open_parts(const std::string& path, std::int64_t count) {
   std::vector<TensorRecord> tensors;
   for (std::int64_t i = 0; i < count; ++i) {
     PLUMB_ASSIGN(MappedFile file, MappedFile::open(stem + part_suffix(i + 1, count)));
-    PLUMB_ASSIGN(GgufHeader part, parse_file(file));
+    PLUMB_ASSIGN(GgufHeader part, parse_mapped(file));
     PLUMB_RETURN_IF_ERROR(check_part(part, i, count, file.path()));
     for (TensorRecord& record : part.tensors) {
       record.file_index = static_cast<int>(i);
@@ -293,7 +290,7 @@ Status GgufFile::index_names() {
     const TensorRecord& b = header_.tensors[order_[i]];
     if (a.name == b.name) {
       return {Code::kInvalidArgument, files_[static_cast<std::size_t>(b.file_index)].path() +
-                                          ": tensor " + quoted(b.name) + " is also in part " +
+                                          ": tensor " + quoted_name(b.name) + " is also in part " +
                                           std::to_string(a.file_index + 1)};
     }
   }

@@ -17,7 +17,7 @@ constexpr GgufTensorType listed(std::int32_t id, std::string_view name, std::int
   return {id, name, block_elems, block_bytes, std::nullopt};
 }
 
-constexpr std::array<GgufTensorType, 34> kTypes{{
+constexpr std::array<GgufTensorType, 34> kGgufTypes{{
     own(0, "F32", 1, 4, DType::kF32),
     own(1, "F16", 1, 2, DType::kF16),
     own(2, "Q4_0", 32, 18, DType::kQ4_0),
@@ -57,13 +57,13 @@ constexpr std::array<GgufTensorType, 34> kTypes{{
 }  // namespace
 
 const GgufTensorType* gguf_tensor_type(std::int32_t id) {
-  const auto it = std::find_if(kTypes.begin(), kTypes.end(),
+  const auto it = std::find_if(kGgufTypes.begin(), kGgufTypes.end(),
                                [&](const GgufTensorType& t) { return t.id == id; });
-  return it == kTypes.end() ? nullptr : &*it;
+  return it == kGgufTypes.end() ? nullptr : &*it;
 }
 
 std::optional<std::int32_t> gguf_type_id(DType dtype) {
-  for (const GgufTensorType& t : kTypes) {
+  for (const GgufTensorType& t : kGgufTypes) {
     if (t.dtype == dtype) {
       return t.id;
     }

@@ -106,7 +106,7 @@ void put_tensor(const GgufTensorSpec& spec, std::uint64_t offset, std::string* o
   put(out, offset);
 }
 
-std::uint64_t bytes_of(const GgufTensorSpec& spec) {
+std::uint64_t data_bytes(const GgufTensorSpec& spec) {
   std::int64_t product = 0;
   multiply_dims(spec.dims, &product);
   const DTypeTraits& t = traits(spec.dtype);
@@ -131,7 +131,7 @@ Result<GgufWriter> GgufWriter::create(const std::string& path, const GgufPairs& 
   for (const GgufTensorSpec& spec : tensors) {
     PLUMB_RETURN_IF_ERROR(check_spec(spec));
     put_tensor(spec, offset, &header);
-    sizes.push_back(bytes_of(spec));
+    sizes.push_back(data_bytes(spec));
     offset += sizes.back() + padding_after(sizes.back());
   }
   if (!tensors.empty()) {

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "base/json.h"
-#include "base/text.h"
 #include "checkpoint/byte_cursor.h"
 
 namespace plumb {
@@ -45,10 +44,6 @@ constexpr std::array<FileType, 22> kTypes{{
     {"F6_E3M2", 6, std::nullopt},
     {"F4", 4, std::nullopt},
 }};
-
-std::string quoted(std::string_view name) {
-  return "'" + to_valid_utf8(name.substr(0, 64)) + "'";
-}
 
 bool is_hex4(std::string_view text, unsigned* value) {
   *value = 0;
@@ -135,7 +130,7 @@ Status HeaderReader::read_metadata(const Json& value, SafetensorsHeader* header)
   for (const JsonMember& member : value.as_object()) {
     if (!member.value.is_string()) {
       return malformed(offset_of("__metadata__"),
-                       "a string for __metadata__ key " + quoted(member.key), "another type");
+                       "a string for __metadata__ key " + quoted_name(member.key), "another type");
     }
     header->metadata.emplace(member.key, member.value.as_string());
   }
@@ -145,13 +140,13 @@ Status HeaderReader::read_metadata(const Json& value, SafetensorsHeader* header)
 Status HeaderReader::read_shape(const std::string& name, const Json* value,
                                 TensorRecord* record) const {
   if (value == nullptr || !value->is_array()) {
-    return malformed(offset_of(name), "an array 'shape' of tensor " + quoted(name),
+    return malformed(offset_of(name), "an array 'shape' of tensor " + quoted_name(name),
                      value == nullptr ? "none" : "another type");
   }
   for (const Json& dim : value->as_array()) {
     if (!dim.is_int() || dim.as_int() < 0) {
       return malformed(offset_of(name),
-                       "dimensions of tensor " + quoted(name) + " that are integers >= 0",
+                       "dimensions of tensor " + quoted_name(name) + " that are integers >= 0",
                        to_text(dim).substr(0, 32));
     }
     record->dims.push_back(dim.as_int());
@@ -162,14 +157,14 @@ Status HeaderReader::read_shape(const std::string& name, const Json* value,
 Status HeaderReader::read_type(const std::string& name, const Json* value,
                                TensorRecord* record) const {
   if (value == nullptr || !value->is_string()) {
-    return malformed(offset_of(name), "a string 'dtype' of tensor " + quoted(name),
+    return malformed(offset_of(name), "a string 'dtype' of tensor " + quoted_name(name),
                      value == nullptr ? "none" : "another type");
   }
   const auto type = std::find_if(kTypes.begin(), kTypes.end(),
                                  [&](const FileType& t) { return t.name == value->as_string(); });
   if (type == kTypes.end()) {
-    return malformed(offset_of(name), "a known dtype of tensor " + quoted(name),
-                     quoted(value->as_string()));
+    return malformed(offset_of(name), "a known dtype of tensor " + quoted_name(name),
+                     quoted_name(value->as_string()));
   }
   record->type_name = type->name;
   record->dtype = type->dtype;
@@ -177,12 +172,12 @@ Status HeaderReader::read_type(const std::string& name, const Json* value,
   std::int64_t bits = 0;
   if (!multiply_dims(record->dims, &product) ||
       __builtin_mul_overflow(product, type->bits, &bits)) {
-    return malformed(offset_of(name), "a tensor " + quoted(name) + " of less than 2^63 bits",
+    return malformed(offset_of(name), "a tensor " + quoted_name(name) + " of less than 2^63 bits",
                      dims_to_text(record->dims).substr(0, 128));
   }
   if (bits % 8 != 0 || static_cast<std::uint64_t>(bits / 8) != record->num_bytes) {
     return malformed(offset_of(name),
-                     "data_offsets of tensor " + quoted(name) + " that span " +
+                     "data_offsets of tensor " + quoted_name(name) + " that span " +
                          std::to_string(bits) + " bits (" + record->type_name + " " +
                          dims_to_text(record->dims).substr(0, 128) + ")",
                      std::to_string(record->num_bytes) + " bytes");
@@ -194,14 +189,15 @@ Status HeaderReader::read_offsets(const std::string& name, const Json* value,
                                   TensorRecord* record) const {
   const bool pair = value != nullptr && value->is_array() && value->as_array().size() == 2;
   if (!pair || !value->as_array()[0].is_int() || !value->as_array()[1].is_int()) {
-    return malformed(offset_of(name), "two integers as 'data_offsets' of tensor " + quoted(name),
+    return malformed(offset_of(name),
+                     "two integers as 'data_offsets' of tensor " + quoted_name(name),
                      value == nullptr ? "none" : to_text(*value).substr(0, 64));
   }
   const std::int64_t begin = value->as_array()[0].as_int();
   const std::int64_t end = value->as_array()[1].as_int();
   if (begin < 0 || end < begin) {
     return malformed(offset_of(name),
-                     "data_offsets of tensor " + quoted(name) + " with 0 <= begin <= end",
+                     "data_offsets of tensor " + quoted_name(name) + " with 0 <= begin <= end",
                      to_text(*value).substr(0, 64));
   }
   record->file_offset = static_cast<std::uint64_t>(begin);
@@ -211,7 +207,7 @@ Status HeaderReader::read_offsets(const std::string& name, const Json* value,
 
 Result<TensorRecord> HeaderReader::read_entry(const std::string& name, const Json& value) const {
   if (!value.is_object()) {
-    return malformed(offset_of(name), "an object for tensor " + quoted(name), "another type");
+    return malformed(offset_of(name), "an object for tensor " + quoted_name(name), "another type");
   }
   TensorRecord record;
   record.name = name;
@@ -232,14 +228,14 @@ Status HeaderReader::check_layout(std::uint64_t buffer_start, std::uint64_t buff
   for (TensorRecord& record : tensors) {
     if (record.file_offset != next) {
       return malformed(offset_of(record.name),
-                       "tensor " + quoted(record.name) + " to begin at " + std::to_string(next) +
-                           ", where its predecessor ends",
+                       "tensor " + quoted_name(record.name) + " to begin at " +
+                           std::to_string(next) + ", where its predecessor ends",
                        std::to_string(record.file_offset));
     }
     next += record.num_bytes;  // both below 2^63
     if (next > buffer_size) {
       return malformed(buffer_start + buffer_size,
-                       "the data of tensor " + quoted(record.name) + " (until byte " +
+                       "the data of tensor " + quoted_name(record.name) + " (until byte " +
                            std::to_string(buffer_start + next) + ")",
                        "the end of the file: it is truncated, fetch it again");
     }
@@ -263,7 +259,7 @@ Result<std::string_view> header_text(std::span<const std::byte> file) {
   PLUMB_ASSIGN(const std::span<const std::byte> raw, cursor.take(length, "the header"));
   const std::string_view text(reinterpret_cast<const char*>(raw.data()), raw.size());
   if (text[0] != '{') {
-    return malformed(kPrefixBytes, "'{'", quoted(text.substr(0, 1)));
+    return malformed(kPrefixBytes, "'{'", quoted_name(text.substr(0, 1)));
   }
   return text;
 }
@@ -318,7 +314,7 @@ Status SafetensorsFiles::index_names() {
     const TensorRecord& b = tensors_[order_[i]];
     if (a.name == b.name) {
       return {Code::kInvalidArgument,
-              "tensor " + quoted(a.name) +
+              "tensor " + quoted_name(a.name) +
                   " is in two files: " + files_[static_cast<std::size_t>(a.file_index)].path() +
                   " and " + files_[static_cast<std::size_t>(b.file_index)].path()};
     }
@@ -354,7 +350,7 @@ Result<std::map<std::string, std::string>> read_weight_map(const std::string& pa
     const std::string* file = member.value.is_string() ? &member.value.as_string() : nullptr;
     if (file == nullptr || file->empty() || file->find('/') != std::string::npos ||
         file->find('\0') != std::string::npos || *file == "." || *file == "..") {
-      return Status{Code::kInvalidArgument, path + ": weight_map of " + quoted(member.key) +
+      return Status{Code::kInvalidArgument, path + ": weight_map of " + quoted_name(member.key) +
                                                 " must be the name of a file in the same folder"};
     }
     weight_map.emplace(member.key, *file);
@@ -383,7 +379,7 @@ Result<SafetensorsFiles> SafetensorsFiles::open_index(const std::string& path) {
     const TensorRecord* record = files.find(name);
     if (record == nullptr || record->file_index != file_indices[file]) {
       return Status{Code::kInvalidArgument,
-                    path + ": tensor " + quoted(name) + " is not in " + file};
+                    path + ": tensor " + quoted_name(name) + " is not in " + file};
     }
   }
   return files;

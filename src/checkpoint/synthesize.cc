@@ -65,7 +65,7 @@ class Meter {
   std::uint64_t done_ = 0;
 };
 
-std::uint64_t bytes_of(const SynthesisWeight& weight, DType dtype) {
+std::uint64_t weight_bytes(const SynthesisWeight& weight, DType dtype) {
   std::int64_t product = 0;
   multiply_dims(weight.dims, &product);
   return static_cast<std::uint64_t>(row_bytes(dtype, product));
@@ -171,7 +171,7 @@ Status synthesize_gguf(const SynthesisSpec& spec, const std::string& path,
   std::uint64_t total = 0;
   for (const SynthesisWeight& weight : weights) {
     specs.push_back({weight.gguf_name, synthesis_dtype(spec, weight), weight.dims});
-    total += bytes_of(weight, specs.back().dtype);
+    total += weight_bytes(weight, specs.back().dtype);
   }
   PLUMB_ASSIGN(GgufWriter writer,
                GgufWriter::create(
@@ -200,7 +200,7 @@ std::vector<Shard> divide(std::vector<SynthesisWeight> weights, DType dtype,
   });
   std::vector<Shard> shards(1);
   for (SynthesisWeight& weight : weights) {
-    const std::uint64_t size = bytes_of(weight, dtype);
+    const std::uint64_t size = weight_bytes(weight, dtype);
     if (!shards.back().weights.empty() &&
         size > max_shard_bytes - std::min(max_shard_bytes, shards.back().num_bytes)) {
       shards.emplace_back();
