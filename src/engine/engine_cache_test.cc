@@ -7,14 +7,6 @@ namespace {
 
 using Tokens = std::vector<TokenId>;
 
-Tokens counting(TokenId begin, std::int64_t count) {
-  Tokens tokens;
-  for (std::int64_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<TokenId>((begin + i) % 50));
-  }
-  return tokens;
-}
-
 Tokens joined(Tokens a, const Tokens& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;

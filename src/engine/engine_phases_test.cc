@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::vector<TokenId> counting(std::int64_t count) {
+std::vector<TokenId> counted_from_one(std::int64_t count) {
   std::vector<TokenId> tokens(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     tokens[i] = static_cast<TokenId>(1 + i % 49);  // 0 is the end
@@ -16,7 +16,7 @@ std::vector<TokenId> counting(std::int64_t count) {
 }
 
 Request traced(std::int64_t prompt_len, std::int64_t max_tokens) {
-  Request request = EngineScene::greedy(counting(prompt_len), max_tokens);
+  Request request = EngineScene::greedy(counted_from_one(prompt_len), max_tokens);
   request.wants_phases = true;
   return request;
 }
@@ -52,7 +52,7 @@ TEST(EnginePhases, each_chunk_of_a_prompt_is_told_with_its_time) {
 TEST(EnginePhases, nothing_is_kept_for_a_request_that_does_not_ask) {
   EngineScene scene;
   RecordingSink sink;
-  scene.submit(EngineScene::greedy(counting(40), 3), sink);
+  scene.submit(EngineScene::greedy(counted_from_one(40), 3), sink);
   scene.run();
   EXPECT_TRUE(sink.last.timings.phases.empty());
 }

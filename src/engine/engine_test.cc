@@ -12,14 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 using Tokens = std::vector<TokenId>;
 
-Tokens counting(TokenId begin, std::int64_t count) {
-  Tokens tokens;
-  for (std::int64_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<TokenId>((begin + i) % 50));
-  }
-  return tokens;
-}
-
 TEST(Engine, answers_one_request_with_what_the_model_says) {
   EngineScene scene;
   RecordingSink sink;

@@ -13,6 +13,24 @@
 
 namespace plumb {
 
+/// Tokens of the scripted model's vocabulary that count up from `begin`.
+inline std::vector<TokenId> counting(TokenId begin, std::int64_t count) {
+  std::vector<TokenId> tokens;
+  for (std::int64_t i = 0; i < count; ++i) {
+    tokens.push_back(static_cast<TokenId>((begin + i) % 50));
+  }
+  return tokens;
+}
+
+/// A prompt that has little in common with those of other seeds.
+inline std::vector<TokenId> prompt_of(TokenId seed, std::int64_t count) {
+  std::vector<TokenId> tokens;
+  for (std::int64_t i = 0; i < count; ++i) {
+    tokens.push_back(static_cast<TokenId>((seed * 17 + i * (seed + 3)) % 50));
+  }
+  return tokens;
+}
+
 /// Keeps what the engine said about one sequence and checks that it says it in order.
 class RecordingSink final : public EventSink {
  public:

@@ -320,10 +320,10 @@ TEST(KvCacheWindow, a_sequence_of_8192_tokens_takes_less_than_a_quarter_of_what_
     cache->grow(n, &blocks);
     cache->pass_window(n, &blocks);
   }
-  constexpr std::int64_t kMiB = 1 << 20;
-  EXPECT_EQ(8192 * layout.bytes_per_token(), 144 * kMiB);
-  EXPECT_EQ(cache->pool().num_leased() * layout.bytes_per_block(false), 24 * kMiB);
-  EXPECT_EQ(cache->window_pool().num_leased() * layout.bytes_per_block(true), 15 * kMiB / 2);
+  constexpr std::int64_t kMebibyte = 1 << 20;
+  EXPECT_EQ(8192 * layout.bytes_per_token(), 144 * kMebibyte);
+  EXPECT_EQ(cache->pool().num_leased() * layout.bytes_per_block(false), 24 * kMebibyte);
+  EXPECT_EQ(cache->window_pool().num_leased() * layout.bytes_per_block(true), 15 * kMebibyte / 2);
   cache->release(&blocks);
 }
 

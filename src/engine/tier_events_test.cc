@@ -14,14 +14,6 @@ namespace {
 using Tokens = std::vector<TokenId>;
 using Hashes = std::set<BlockHash>;
 
-Tokens prompt_of(TokenId seed, std::int64_t count) {
-  Tokens tokens;
-  for (std::int64_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<TokenId>((seed * 17 + i * (seed + 3)) % 50));
-  }
-  return tokens;
-}
-
 // The names of the first blocks of a prompt, four tokens each, from their definition.
 Hashes hashes_of(const Tokens& tokens, std::int64_t num_blocks) {
   Hashes hashes;

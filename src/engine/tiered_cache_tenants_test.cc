@@ -9,7 +9,7 @@ namespace {
 using Tokens = std::vector<TokenId>;
 
 // Prompts of 41 tokens, ten blocks, without a common beginning.
-Tokens prompt_of(int name) {
+Tokens named_prompt(int name) {
   Tokens tokens{static_cast<TokenId>(name % 50), static_cast<TokenId>(name / 50)};
   for (TokenId i = 0; i < 39; ++i) {
     tokens.push_back(i);
@@ -34,12 +34,12 @@ class TieredTenantsTest : public testing::Test {
   // With the namespace that a server gives each key.
   std::int64_t ask(const std::string& tenant, int name) {
     RecordingSink sink;
-    Request request = EngineScene::greedy(prompt_of(name), 1);
+    Request request = EngineScene::greedy(named_prompt(name), 1);
     request.tenant = tenant;
     request.cache_namespace = "namespace of " + tenant;
     scene_->submit(std::move(request), sink);
     scene_->run();
-    EXPECT_EQ(sink.tokens, EngineScene::truth(prompt_of(name), 1));
+    EXPECT_EQ(sink.tokens, EngineScene::truth(named_prompt(name), 1));
     return sink.last.usage.cached_tokens;
   }
 
@@ -99,7 +99,7 @@ TEST_F(TieredTenantsTest, many_salts_of_one_key_are_one_share) {
   }
   for (int name = 100; name < 160; ++name) {
     RecordingSink sink;
-    Request request = EngineScene::greedy(prompt_of(name), 1);
+    Request request = EngineScene::greedy(named_prompt(name), 1);
     request.tenant = "heavy";
     request.cache_namespace = "salt " + std::to_string(name);
     scene_->submit(std::move(request), sink);

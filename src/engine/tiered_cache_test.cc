@@ -14,14 +14,6 @@ namespace {
 
 using Tokens = std::vector<TokenId>;
 
-Tokens prompt_of(TokenId seed, std::int64_t count) {
-  Tokens tokens;
-  for (std::int64_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<TokenId>((seed * 17 + i * (seed + 3)) % 50));
-  }
-  return tokens;
-}
-
 // An engine of 64 blocks of 4 tokens with tiers, and a disk that outlives it.
 class TieredCacheTest : public testing::Test {
  protected:
