@@ -10,6 +10,11 @@
 
 namespace plumb {
 
+/// Elements of a super-block of the K formats.
+inline constexpr int kSuper = 256;
+/// Below this magnitude a block counts as zero, so that no reciprocal overflows.
+inline constexpr float kTiny = 1e-15F;
+
 // The functions behind tensor/format.h, one pair per format, and what they share. Each takes whole
 // blocks; packed bytes may be unaligned.
 

@@ -7,9 +7,6 @@
 namespace plumb {
 namespace {
 
-// Below this magnitude a block counts as zero, so that no reciprocal overflows.
-constexpr float kTiny = 1e-15F;
-
 // Index of the nearest table value; ties go to the larger.
 int nearest_iq4(float v) {
   int upper = 1;

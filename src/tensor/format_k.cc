@@ -5,8 +5,6 @@
 namespace plumb {
 namespace {
 
-constexpr int kSuper = 256;
-
 struct ScaleMin {
   int scale;
   int min;

@@ -8,7 +8,6 @@
 namespace plumb {
 namespace {
 
-constexpr int kSuper = 256;
 constexpr int kMaxSub = 32;
 
 /// How a format searches the scale and minimum of one sub-block.
@@ -188,7 +187,7 @@ void store_header(const SuperBlock& block, std::byte* out) {
 }
 
 // Low nibbles: byte l of group g holds sub-block 2g (low) and 2g + 1 (high).
-void store_nibbles(const std::uint8_t* codes, std::byte* out) {
+void store_super_nibbles(const std::uint8_t* codes, std::byte* out) {
   for (int g = 0; g < 4; ++g) {
     for (int l = 0; l < 32; ++l) {
       out[32 * g + l] =
@@ -221,7 +220,7 @@ void quantize_q4_k(const float* source, std::int64_t num_elements, std::byte* ou
   for (std::int64_t i = 0; i < num_elements; i += kSuper, out += 144) {
     const SuperBlock block = pack(kQ4Plan, 63, source + i);
     store_header(block, out);
-    store_nibbles(block.codes, out + 16);
+    store_super_nibbles(block.codes, out + 16);
   }
 }
 
@@ -236,7 +235,7 @@ void quantize_q5_k(const float* source, std::int64_t num_elements, std::byte* ou
       }
       out[16 + l] = static_cast<std::byte>(high);
     }
-    store_nibbles(block.codes, out + 48);
+    store_super_nibbles(block.codes, out + 48);
   }
 }
 

@@ -8,21 +8,18 @@
 namespace plumb {
 namespace {
 
-constexpr int kSuper = 256;
 constexpr int kSub = 16;
 constexpr int kNumSubs = 16;
-// Below this magnitude a block counts as zero, so that no reciprocal overflows.
-constexpr float kTiny = 1e-15F;
 
 /// x ~ scale * code for one sub-block.
-struct SubBlock {
+struct SymmetricSubBlock {
   float scale = 0.0F;
   int codes[kSub] = {};
 };
 
 // Tries 19 scales around the one that puts the extreme at the end of the code range.
-SubBlock search_q6(const float* x) {
-  SubBlock best;
+SymmetricSubBlock search_q6(const float* x) {
+  SymmetricSubBlock best;
   const float extreme = signed_extreme(x, kSub);
   if (std::fabs(extreme) < kTiny) {
     return best;
@@ -55,18 +52,18 @@ SubBlock search_q6(const float* x) {
 }
 
 /// Running sums of the fit of Q3_K.
-struct Fit {
+struct CodeFit {
   float xl = 0.0F;
   float l2 = 0.0F;
 };
 
 // Moves single codes while the explained energy grows; true if any moved.
-bool improve_q3(const float* x, int* codes, Fit* fit) {
+bool improve_q3(const float* x, int* codes, CodeFit* fit) {
   bool changed = false;
   for (int i = 0; i < kSub; ++i) {
     const float weight = x[i] * x[i];
     const float old_code = static_cast<float>(codes[i]);
-    Fit other{fit->xl - weight * x[i] * old_code, fit->l2 - weight * old_code * old_code};
+    CodeFit other{fit->xl - weight * x[i] * old_code, fit->l2 - weight * old_code * old_code};
     if (!(other.xl > 0.0F)) {
       continue;
     }
@@ -86,14 +83,14 @@ bool improve_q3(const float* x, int* codes, Fit* fit) {
   return changed;
 }
 
-SubBlock search_q3(const float* x) {
-  SubBlock best;
+SymmetricSubBlock search_q3(const float* x) {
+  SymmetricSubBlock best;
   const float extreme = signed_extreme(x, kSub);
   if (std::fabs(extreme) < kTiny) {
     return best;
   }
   const float inverse = -4.0F / extreme;
-  Fit fit;
+  CodeFit fit;
   for (int i = 0; i < kSub; ++i) {
     best.codes[i] = round_clamped(inverse * x[i], -4, 3);
     const float weight = x[i] * x[i];
@@ -108,18 +105,19 @@ SubBlock search_q3(const float* x) {
 }
 
 /// One super-block; codes are shifted to be non-negative.
-struct SuperBlock {
+struct SymmetricBlock {
   float d = 0.0F;
   int scales[kNumSubs] = {};
   int codes[kSuper] = {};
 };
 
 // The sub-block scales are rounded to [-top, top - 1] times d, codes lie in [-half, half - 1].
-SuperBlock pack(SubBlock (*search)(const float*), int top, int half, const float* x) {
-  SuperBlock block;
+SymmetricBlock pack_symmetric(SymmetricSubBlock (*search)(const float*), int top, int half,
+                              const float* x) {
+  SymmetricBlock block;
   float scales[kNumSubs] = {};
   for (int j = 0; j < kNumSubs; ++j) {
-    const SubBlock sub = search(x + kSub * j);
+    const SymmetricSubBlock sub = search(x + kSub * j);
     scales[j] = sub.scale;
     for (int i = 0; i < kSub; ++i) {
       block.codes[kSub * j + i] = sub.codes[i] + half;
@@ -146,7 +144,7 @@ SuperBlock pack(SubBlock (*search)(const float*), int top, int half, const float
 
 void quantize_q3_k(const float* source, std::int64_t num_elements, std::byte* out) {
   for (std::int64_t i = 0; i < num_elements; i += kSuper, out += 110) {
-    const SuperBlock block = pack(search_q3, 32, 4, source + i);
+    const SymmetricBlock block = pack_symmetric(search_q3, 32, 4, source + i);
     std::fill(out, out + 110, std::byte{0});
     for (int e = 0; e < kSuper; ++e) {
       const int byte = e % 32;
@@ -166,7 +164,7 @@ void quantize_q3_k(const float* source, std::int64_t num_elements, std::byte* ou
 
 void quantize_q6_k(const float* source, std::int64_t num_elements, std::byte* out) {
   for (std::int64_t i = 0; i < num_elements; i += kSuper, out += 210) {
-    const SuperBlock block = pack(search_q6, 128, 32, source + i);
+    const SymmetricBlock block = pack_symmetric(search_q6, 128, 32, source + i);
     for (int n = 0; n < 2; ++n) {
       for (int l = 0; l < 32; ++l) {
         const int* c = block.codes + 128 * n + l;
