@@ -3,15 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "sampling/logits_math.h"
+
 namespace plumb {
 namespace {
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t kMaxTokenIds = 1 << 20;
 constexpr std::int64_t kMaxNgram = 64;
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 40;
@@ -115,7 +115,7 @@ class ThinkingBudget final : public LogitProcessor {
     }
     const auto end = static_cast<std::size_t>(*end_);
     const float kept = logits[end];
-    std::fill(logits.begin(), logits.end(), kNever);
+    std::fill(logits.begin(), logits.end(), kNeverDrawn);
     logits[end] = kept;
   }
 
@@ -153,7 +153,7 @@ class AllowList final : public LogitProcessor {
         ++next;
       }
       if (next == ids_.end() || static_cast<std::size_t>(*next) != i) {
-        logits[i] = kNever;
+        logits[i] = kNeverDrawn;
       }
     }
   }
@@ -186,7 +186,7 @@ class NgramBan final : public LogitProcessor {
       const TokenId next = seen[i + prefix_len];
       if (std::equal(prefix.begin(), prefix.end(), seen.begin() + static_cast<std::ptrdiff_t>(i)) &&
           !std::binary_search(whitelist_.begin(), whitelist_.end(), next)) {
-        logits[static_cast<std::size_t>(next)] = kNever;
+        logits[static_cast<std::size_t>(next)] = kNeverDrawn;
       }
     }
   }

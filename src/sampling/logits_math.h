@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "request/request.h"
 
 namespace plumb {
+
+/// The logit of a token that is never drawn.
+inline constexpr float kNeverDrawn = -std::numeric_limits<float>::infinity();
 
 /// What one pass over a row of logits tells.
 struct LogitsSummary {

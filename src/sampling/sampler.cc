@@ -2,7 +2,6 @@
 #include "sampling/sampler.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +11,6 @@
 
 namespace plumb {
 namespace {
-
-constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 bool changes_logits(const SampleContext& context) {
   const SamplingParams& params = *context.params;
@@ -29,11 +26,11 @@ void apply_mask(std::span<const std::uint32_t> mask, std::span<float> logits) {
     const std::uint32_t word = begin / kBits < mask.size() ? mask[begin / kBits] : 0;
     const std::span<float> part = logits.subspan(begin, std::min(kBits, logits.size() - begin));
     if (word == 0) {
-      std::fill(part.begin(), part.end(), kNever);
+      std::fill(part.begin(), part.end(), kNeverDrawn);
     } else if (word != ~std::uint32_t{0}) {
       for (std::size_t i = 0; i < part.size(); ++i) {
         if ((word >> i & 1U) == 0) {
-          part[i] = kNever;
+          part[i] = kNeverDrawn;
         }
       }
     }
@@ -47,7 +44,7 @@ void ban_words(const std::vector<std::vector<TokenId>>& words, std::span<const T
     const std::span<const TokenId> begin = std::span(word).first(word.size() - 1);
     if (begin.size() <= output.size() &&
         std::equal(begin.begin(), begin.end(), output.last(begin.size()).begin())) {
-      logits[static_cast<std::size_t>(word.back())] = kNever;
+      logits[static_cast<std::size_t>(word.back())] = kNeverDrawn;
     }
   }
 }
@@ -114,7 +111,7 @@ void Sampler::adjust(std::span<const float> logits, const SampleContext& context
   if (params.allowed_token_ids.empty()) {
     std::copy(logits.begin(), logits.end(), adjusted_.begin());
   } else {
-    std::fill(adjusted_.begin(), adjusted_.end(), kNever);
+    std::fill(adjusted_.begin(), adjusted_.end(), kNeverDrawn);
     for (const TokenId token : params.allowed_token_ids) {
       adjusted_[static_cast<std::size_t>(token)] = logits[static_cast<std::size_t>(token)];
     }
@@ -129,7 +126,7 @@ void Sampler::adjust(std::span<const float> logits, const SampleContext& context
     adjusted_[static_cast<std::size_t>(token)] += bias;
   }
   for (const TokenId token : context.banned) {
-    adjusted_[static_cast<std::size_t>(token)] = kNever;
+    adjusted_[static_cast<std::size_t>(token)] = kNeverDrawn;
   }
   if (context.counts != nullptr) {
     context.counts->penalize(params, adjusted_);

@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 SamplingParams greedy() {
   SamplingParams params;
@@ -50,10 +50,10 @@ TEST(TokenCounts, extreme_penalties_stay_finite_and_forbidden_tokens_forbidden) 
   params.repetition_penalty = 1e-300;
   TokenCounts counts;
   counts.add_prompt(std::vector<TokenId>{0, 1});
-  std::vector<float> logits{3, -kInf};
+  std::vector<float> logits{3, -kInfinity};
   counts.penalize(params, logits);
   EXPECT_EQ(logits[0], std::numeric_limits<float>::max());
-  EXPECT_EQ(logits[1], -kInf);
+  EXPECT_EQ(logits[1], -kInfinity);
 }
 
 TEST(Sampler, greedy_takes_the_lowest_id_of_the_largest_logits) {
@@ -87,7 +87,7 @@ TEST(Sampler, rows_that_are_no_numbers_and_bans_of_everything_are_errors) {
   SamplingParams params = greedy();
   const std::vector<float> nan{1, std::nanf("")};
   EXPECT_EQ(sampler.sample(nan, {.params = &params}).status().code(), Code::kInternal);
-  const std::vector<float> infinite{1, kInf};
+  const std::vector<float> infinite{1, kInfinity};
   EXPECT_EQ(sampler.sample(infinite, {.params = &params}).status().code(), Code::kInternal);
   params.allowed_token_ids = {1};
   const std::vector<TokenId> banned{1};
@@ -149,7 +149,7 @@ TEST(Sampler, processed_logprobs_are_those_of_the_distribution_that_is_drawn_fro
   EXPECT_NEAR(drawn.top_logprobs[0].logprob, std::log(0.09 / 0.13), 1e-6);
   EXPECT_NEAR(drawn.top_logprobs[1].logprob, std::log(0.04 / 0.13), 1e-6);
   EXPECT_EQ(drawn.top_logprobs[2].token, 1);
-  EXPECT_EQ(drawn.top_logprobs[2].logprob, -kInf);
+  EXPECT_EQ(drawn.top_logprobs[2].logprob, -kInfinity);
 }
 
 TEST(Sampler, a_bad_word_is_never_completed_by_the_output) {
