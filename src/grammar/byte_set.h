@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <string_view>
 
 namespace plumb {
 
@@ -16,6 +17,14 @@ class ByteSet {
     ByteSet set;
     for (unsigned b = first; b <= last; ++b) {
       set.insert(static_cast<std::uint8_t>(b));
+    }
+    return set;
+  }
+
+  static constexpr ByteSet of(std::string_view bytes) {
+    ByteSet set;
+    for (const char byte : bytes) {
+      set.insert(static_cast<std::uint8_t>(byte));
     }
     return set;
   }

@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-bool matches(const Dfa& dfa, std::string_view text) {
+bool is_accepted(const Dfa& dfa, std::string_view text) {
   std::int32_t state = dfa.start();
   for (const char c : text) {
     state = state == Dfa::kDead ? state : dfa.next(state, static_cast<std::uint8_t>(c));
@@ -29,12 +29,12 @@ TEST(Dfa, accepts_the_language_of_its_expression) {
   const std::array keywords = {set.literal("if"), set.literal("in")};
   const Dfa dfa =
       build(&set, set.all_of(std::array{letters, set.complement(set.any_of(keywords))}));
-  EXPECT_TRUE(matches(dfa, "i"));
-  EXPECT_TRUE(matches(dfa, "int"));
-  EXPECT_FALSE(matches(dfa, "in"));
-  EXPECT_FALSE(matches(dfa, "if"));
-  EXPECT_FALSE(matches(dfa, ""));
-  EXPECT_FALSE(matches(dfa, "in t"));
+  EXPECT_TRUE(is_accepted(dfa, "i"));
+  EXPECT_TRUE(is_accepted(dfa, "int"));
+  EXPECT_FALSE(is_accepted(dfa, "in"));
+  EXPECT_FALSE(is_accepted(dfa, "if"));
+  EXPECT_FALSE(is_accepted(dfa, ""));
+  EXPECT_FALSE(is_accepted(dfa, "in t"));
 }
 
 TEST(Dfa, a_state_that_reaches_no_accepting_state_is_dead) {
@@ -52,7 +52,7 @@ TEST(Dfa, a_state_that_reaches_no_accepting_state_is_dead) {
   EXPECT_EQ(dfa.only_byte(0), 'a');
   EXPECT_EQ(dfa.next(0, 'b'), Dfa::kDead);
   EXPECT_EQ(dfa.next(dfa.next(0, 'a'), 'a'), Dfa::kDead);
-  EXPECT_TRUE(matches(dfa, "ax"));
+  EXPECT_TRUE(is_accepted(dfa, "ax"));
 }
 
 TEST(Dfa, says_which_byte_is_the_only_one) {

@@ -12,7 +12,8 @@
 namespace plumb {
 namespace {
 
-std::shared_ptr<const CompiledGrammar> compile(std::string_view text, bool join_regular = true) {
+std::shared_ptr<const CompiledGrammar> compile_ebnf(std::string_view text,
+                                                    bool join_regular = true) {
   CompileBudget budget;
   EbnfOptions options;
   options.join_regular = join_regular;
@@ -26,17 +27,17 @@ std::shared_ptr<const CompiledGrammar> compile(std::string_view text, bool join_
 }
 
 // Both ways to cut the grammar into terminals have to agree.
-bool matches(std::string_view grammar, std::string_view text) {
+bool rules_match(std::string_view grammar, std::string_view text) {
   std::vector<bool> answers;
   for (const bool join_regular : {true, false}) {
-    GrammarMatcher matcher(compile(grammar, join_regular));
+    GrammarMatcher matcher(compile_ebnf(grammar, join_regular));
     answers.push_back(matcher.accept_bytes(text) && matcher.is_complete());
   }
   EXPECT_EQ(answers[0], answers[1]) << text;
   return answers[0];
 }
 
-std::string error_of(std::string_view text) {
+std::string ebnf_error(std::string_view text) {
   CompileBudget budget;
   const Result<Cfg> cfg = parse_ebnf(text, {}, &budget);
   return cfg.ok() ? "" : cfg.status().message();
@@ -50,13 +51,13 @@ TEST(EbnfParser, reads_literals_classes_and_quantifiers) {
            | "\"\\\n\t\x21\u00e9\U0001F600"
     ws   ::= | " " | "\n" [ \t]*
   )ebnf";
-  EXPECT_TRUE(matches(kGrammar, "ab"));
-  EXPECT_TRUE(matches(kGrammar, "abcd, xy."));
-  EXPECT_TRUE(matches(kGrammar, "ab,\n \txy"));
-  EXPECT_FALSE(matches(kGrammar, "abcde"));
-  EXPECT_FALSE(matches(kGrammar, "a"));
-  EXPECT_FALSE(matches(kGrammar, "aA"));
-  EXPECT_TRUE(matches(kGrammar, "\"\\\n\t!\xC3\xA9\xF0\x9F\x98\x80"));
+  EXPECT_TRUE(rules_match(kGrammar, "ab"));
+  EXPECT_TRUE(rules_match(kGrammar, "abcd, xy."));
+  EXPECT_TRUE(rules_match(kGrammar, "ab,\n \txy"));
+  EXPECT_FALSE(rules_match(kGrammar, "abcde"));
+  EXPECT_FALSE(rules_match(kGrammar, "a"));
+  EXPECT_FALSE(rules_match(kGrammar, "aA"));
+  EXPECT_TRUE(rules_match(kGrammar, "\"\\\n\t!\xC3\xA9\xF0\x9F\x98\x80"));
 }
 
 TEST(EbnfParser, rules_may_recur_on_the_left_on_the_right_and_in_the_middle) {
@@ -66,21 +67,21 @@ TEST(EbnfParser, rules_may_recur_on_the_left_on_the_right_and_in_the_middle) {
     product ::= factor ([*/] product)?
     factor ::= [0-9]+ | "(" sum ")"
   )ebnf";
-  EXPECT_TRUE(matches(kGrammar, "1+2*(3-4)/5-6"));
-  EXPECT_FALSE(matches(kGrammar, "1+"));
-  EXPECT_FALSE(matches(kGrammar, "(1"));
-  EXPECT_TRUE(matches("root ::= \"\" | root \"a\"", "aaa"));
-  EXPECT_TRUE(matches("root ::= a\na ::= b | \"x\"\nb ::= a", "x"));
-  EXPECT_TRUE(matches("root ::= (\"a\" root \"b\" | ) root?", "aabbab"));
-  EXPECT_FALSE(matches("root ::= (\"a\" root \"b\" | ) root?", "aabbb"));
+  EXPECT_TRUE(rules_match(kGrammar, "1+2*(3-4)/5-6"));
+  EXPECT_FALSE(rules_match(kGrammar, "1+"));
+  EXPECT_FALSE(rules_match(kGrammar, "(1"));
+  EXPECT_TRUE(rules_match("root ::= \"\" | root \"a\"", "aaa"));
+  EXPECT_TRUE(rules_match("root ::= a\na ::= b | \"x\"\nb ::= a", "x"));
+  EXPECT_TRUE(rules_match("root ::= (\"a\" root \"b\" | ) root?", "aabbab"));
+  EXPECT_FALSE(rules_match("root ::= (\"a\" root \"b\" | ) root?", "aabbb"));
 }
 
 TEST(EbnfParser, counts_bound_rules_that_recur) {
   constexpr std::string_view kGrammar = "root ::= pair{2,3}\npair ::= \"(\" pair* \")\"";
-  EXPECT_FALSE(matches(kGrammar, "()"));
-  EXPECT_TRUE(matches(kGrammar, "()(())"));
-  EXPECT_TRUE(matches(kGrammar, "()()(()())"));
-  EXPECT_FALSE(matches(kGrammar, "()()()()"));
+  EXPECT_FALSE(rules_match(kGrammar, "()"));
+  EXPECT_TRUE(rules_match(kGrammar, "()(())"));
+  EXPECT_TRUE(rules_match(kGrammar, "()()(()())"));
+  EXPECT_FALSE(rules_match(kGrammar, "()()()()"));
 }
 
 TEST(EbnfParser, errors_name_line_and_column) {
@@ -104,9 +105,9 @@ TEST(EbnfParser, errors_name_line_and_column) {
       {"root ::= \"a\"{1000001}", "ebnf: line 1, column 14: count exceeds the limit 1000000"},
   };
   for (const auto& [text, message] : cases) {
-    EXPECT_EQ(error_of(text), message) << text;
+    EXPECT_EQ(ebnf_error(text), message) << text;
   }
-  EXPECT_EQ(error_of("root ::= " + std::string(65, '(') + "\"a\"" + std::string(65, ')')),
+  EXPECT_EQ(ebnf_error("root ::= " + std::string(65, '(') + "\"a\"" + std::string(65, ')')),
             "ebnf: line 1, column 75: groups nest deeper than 64");
 }
 

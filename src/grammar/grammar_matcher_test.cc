@@ -20,8 +20,9 @@ std::shared_ptr<const GrammarVocab> vocab_of(std::vector<std::string> tokens,
   return std::make_shared<const GrammarVocab>(std::move(tokens), std::move(ends));
 }
 
-std::shared_ptr<const CompiledGrammar> compile(Cfg cfg, std::shared_ptr<const GrammarVocab> vocab,
-                                               const GrammarLimits& limits = {}) {
+std::shared_ptr<const CompiledGrammar> compile_cfg(Cfg cfg,
+                                                   std::shared_ptr<const GrammarVocab> vocab,
+                                                   const GrammarLimits& limits = {}) {
   CompileBudget budget;
   auto grammar = CompiledGrammar::compile(std::move(cfg), std::move(vocab), limits, &budget);
   EXPECT_TRUE(grammar.ok()) << grammar.status().message();
@@ -66,9 +67,10 @@ Cfg nested_lists() {
 }
 
 TEST(GrammarMatcher, masks_what_may_come_next) {
-  GrammarMatcher matcher(compile(nested_lists(), vocab_of({"[", "]", ",", "1", "23", "[]", "]]",
-                                                           "],", ",[", "<end>", "", "x", "[1,[2"},
-                                                          {9})));
+  GrammarMatcher matcher(compile_cfg(
+      nested_lists(),
+      vocab_of({"[", "]", ",", "1", "23", "[]", "]]", "],", ",[", "<end>", "", "x", "[1,[2"},
+               {9})));
   EXPECT_EQ(allowed(&matcher), (std::set<TokenId>{0, 5, 12}));
   ASSERT_TRUE(matcher.accept(12));  // [1,[2
   EXPECT_EQ(allowed(&matcher), (std::set<TokenId>{1, 2, 3, 4, 6, 7, 8}));
@@ -92,7 +94,7 @@ TEST(GrammarMatcher, masks_what_may_come_next) {
 TEST(GrammarMatcher, every_end_token_and_every_spelling_of_a_text_is_allowed) {
   Cfg cfg;
   cfg.set_start(cfg.repeat(cfg.terminal("ab"), 0, kUnbounded));
-  GrammarMatcher matcher(compile(
+  GrammarMatcher matcher(compile_cfg(
       std::move(cfg), vocab_of({"a", "b", "ab", "ab", "abab", "</s>", "b", "<eot>"}, {7, 5, 99})));
   EXPECT_EQ(allowed(&matcher), (std::set<TokenId>{0, 2, 3, 4, 5, 7}));
   ASSERT_TRUE(matcher.accept(0));
@@ -104,7 +106,8 @@ TEST(GrammarMatcher, a_terminal_may_end_before_its_longest_match) {
   RegexSet& set = cfg.regexes();
   const SymbolId letters = cfg.terminal(set.repeat(set.byte_range('a', 'z'), 1, kUnbounded));
   cfg.set_start(cfg.sequence({letters, cfg.terminal("end"), cfg.terminal(";")}));
-  GrammarMatcher matcher(compile(std::move(cfg), vocab_of({"x", "end", "end;", ";", "e", "nd;"})));
+  GrammarMatcher matcher(
+      compile_cfg(std::move(cfg), vocab_of({"x", "end", "end;", ";", "e", "nd;"})));
   EXPECT_EQ(allowed(&matcher), (std::set<TokenId>{0, 1, 4}));
   ASSERT_TRUE(matcher.accept(1));
   EXPECT_EQ(allowed(&matcher), (std::set<TokenId>{0, 1, 2, 4}));
@@ -118,7 +121,7 @@ TEST(GrammarMatcher, jumps_over_forced_bytes_to_where_a_choice_is) {
   Cfg cfg;
   const SymbolId name = cfg.any_of(std::array{cfg.terminal("Anna"), cfg.terminal("Andrew")});
   cfg.set_start(cfg.sequence({cfg.terminal("{\"name\": \""), name, cfg.terminal("\"}")}));
-  GrammarMatcher matcher(compile(std::move(cfg), vocab_of({"a"})));
+  GrammarMatcher matcher(compile_cfg(std::move(cfg), vocab_of({"a"})));
   EXPECT_EQ(matcher.jump_forward(), "{\"name\": \"An");
   EXPECT_EQ(matcher.jump_forward(3), "{\"n");
   ASSERT_TRUE(matcher.accept_bytes("{\"name\": \"Ann"));
@@ -131,7 +134,7 @@ TEST(GrammarMatcher, jumps_over_forced_bytes_to_where_a_choice_is) {
 TEST(GrammarMatcher, a_text_that_may_end_forces_nothing) {
   Cfg cfg;
   cfg.set_start(cfg.repeat(cfg.terminal("ab"), 0, kUnbounded));
-  GrammarMatcher matcher(compile(std::move(cfg), vocab_of({"a"})));
+  GrammarMatcher matcher(compile_cfg(std::move(cfg), vocab_of({"a"})));
   EXPECT_EQ(matcher.jump_forward(), "");
   ASSERT_TRUE(matcher.accept_bytes("a"));
   EXPECT_EQ(matcher.jump_forward(), "b");
@@ -147,7 +150,7 @@ TEST(GrammarMatcher, a_long_list_needs_no_more_rows_however_it_recurs) {
     cfg.set_start(list);
     GrammarLimits limits;
     limits.matcher.max_bytes = 10'000;
-    GrammarMatcher matcher(compile(std::move(cfg), vocab_of({"x", ","}), limits));
+    GrammarMatcher matcher(compile_cfg(std::move(cfg), vocab_of({"x", ","}), limits));
     for (int i = 0; i < 20'000; ++i) {
       ASSERT_TRUE(matcher.accept(i % 2)) << matcher.status().message();
     }
@@ -158,7 +161,7 @@ TEST(GrammarMatcher, a_long_list_needs_no_more_rows_however_it_recurs) {
 TEST(GrammarMatcher, depth_beyond_the_memory_fails_this_matcher_only) {
   GrammarLimits limits;
   limits.matcher.max_bytes = 100'000;
-  const auto grammar = compile(nested_lists(), vocab_of({"[", "]"}), limits);
+  const auto grammar = compile_cfg(nested_lists(), vocab_of({"[", "]"}), limits);
   GrammarMatcher matcher(grammar);
   int depth = 0;
   while (matcher.accept(0)) {
@@ -176,7 +179,7 @@ TEST(GrammarMatcher, depth_beyond_the_memory_fails_this_matcher_only) {
 TEST(GrammarMatcher, unused_rows_are_given_back) {
   GrammarLimits limits;
   limits.matcher.max_bytes = 200'000;
-  GrammarMatcher matcher(compile(nested_lists(), vocab_of({"[", "]", ","}), limits));
+  GrammarMatcher matcher(compile_cfg(nested_lists(), vocab_of({"[", "]", ","}), limits));
   ASSERT_TRUE(matcher.accept(0));
   for (int round = 0; round < 200; ++round) {  // each time a way not gone before
     std::string text;
@@ -394,7 +397,7 @@ TEST(GrammarMatcherProperty, masks_are_exact_near_the_end_of_a_count) {
   const RegexId count = set.repeat(set.byte_range('a', 'b'), 3, 60);
   const SymbolId item = cfg.terminal(set.concat(std::array{count, set.literal(";")}));
   cfg.set_start(cfg.sequence({item, cfg.terminal(";"), item}));
-  GrammarMatcher matcher(compile(std::move(cfg), vocab_of(tokens)));
+  GrammarMatcher matcher(compile_cfg(std::move(cfg), vocab_of(tokens)));
   for (int n = 0; n < 60; ++n) {
     ASSERT_EQ(allowed(&matcher), accepted_by_forks(matcher)) << n;
     ASSERT_TRUE(matcher.accept_bytes("b"));

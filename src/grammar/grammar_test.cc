@@ -10,18 +10,10 @@
 #include "base/rng.h"
 #include "grammar/grammar_cache.h"
 #include "grammar/grammar_matcher.h"
+#include "grammar/grammar_test_tools.h"
 
 namespace plumb {
 namespace {
-
-std::shared_ptr<const GrammarVocab> byte_vocab() {
-  std::vector<std::string> tokens;
-  for (int b = 0; b < 256; ++b) {
-    tokens.emplace_back(1, static_cast<char>(b));
-  }
-  tokens.emplace_back("</s>");
-  return std::make_shared<const GrammarVocab>(std::move(tokens), std::vector<TokenId>{256});
-}
 
 Result<std::shared_ptr<const CompiledGrammar>> compile(const GrammarSpec& spec,
                                                        const CompileBudget::Limits& limits = {}) {
@@ -29,7 +21,7 @@ Result<std::shared_ptr<const CompiledGrammar>> compile(const GrammarSpec& spec,
   return compile_grammar(spec, byte_vocab(), {}, &budget);
 }
 
-bool matches(const std::shared_ptr<const CompiledGrammar>& grammar, std::string_view text) {
+bool is_whole(const std::shared_ptr<const CompiledGrammar>& grammar, std::string_view text) {
   GrammarMatcher matcher(grammar);
   return matcher.accept_bytes(text) && matcher.is_complete();
 }
@@ -38,11 +30,11 @@ TEST(Grammar, a_choice_is_one_of_its_texts) {
   const auto grammar =
       compile({.kind = GrammarKind::kChoice, .choices = {"yes", "yes please", "no", "no"}});
   ASSERT_TRUE(grammar.ok());
-  EXPECT_TRUE(matches(grammar.value(), "yes"));
-  EXPECT_TRUE(matches(grammar.value(), "yes please"));
-  EXPECT_TRUE(matches(grammar.value(), "no"));
-  EXPECT_FALSE(matches(grammar.value(), "yes pleas"));
-  EXPECT_FALSE(matches(grammar.value(), "noyes"));
+  EXPECT_TRUE(is_whole(grammar.value(), "yes"));
+  EXPECT_TRUE(is_whole(grammar.value(), "yes please"));
+  EXPECT_TRUE(is_whole(grammar.value(), "no"));
+  EXPECT_FALSE(is_whole(grammar.value(), "yes pleas"));
+  EXPECT_FALSE(is_whole(grammar.value(), "noyes"));
   GrammarMatcher matcher(grammar.value());
   ASSERT_TRUE(matcher.accept('y'));
   EXPECT_EQ(matcher.jump_forward(), "es");
@@ -65,10 +57,10 @@ TEST(Grammar, fifty_thousand_choices_are_within_the_limits) {
   const auto grammar = compile(spec);
   ASSERT_TRUE(grammar.ok()) << grammar.status().message();
   for (std::size_t i = 0; i < spec.choices.size(); i += 997) {
-    EXPECT_TRUE(matches(grammar.value(), spec.choices[i])) << spec.choices[i];
-    EXPECT_FALSE(matches(grammar.value(), spec.choices[i] + "-")) << spec.choices[i];
+    EXPECT_TRUE(is_whole(grammar.value(), spec.choices[i])) << spec.choices[i];
+    EXPECT_FALSE(is_whole(grammar.value(), spec.choices[i] + "-")) << spec.choices[i];
   }
-  EXPECT_FALSE(matches(grammar.value(), "item-"));
+  EXPECT_FALSE(is_whole(grammar.value(), "item-"));
 }
 
 TEST(Grammar, compiling_choices_asks_often_whether_to_stop_and_obeys) {
@@ -110,8 +102,8 @@ TEST(Grammar, choices_that_cannot_be_are_named) {
 TEST(Grammar, a_regex_matches_the_whole_output) {
   const auto grammar = compile({.kind = GrammarKind::kRegex, .text = R"(\d{3}-\d{4})"});
   ASSERT_TRUE(grammar.ok());
-  EXPECT_TRUE(matches(grammar.value(), "555-1234"));
-  EXPECT_FALSE(matches(grammar.value(), "x555-1234"));
+  EXPECT_TRUE(is_whole(grammar.value(), "555-1234"));
+  EXPECT_FALSE(is_whole(grammar.value(), "x555-1234"));
   EXPECT_EQ(compile({.kind = GrammarKind::kRegex, .text = "a(?=b)"}).status().code(),
             Code::kUnsupported);
 }
@@ -122,12 +114,12 @@ TEST(Grammar, a_json_object_may_hold_anything_with_few_blanks) {
   for (const std::string_view good :
        {"{}", "{ \n}", R"({"a":1})", R"({ "a" : [ 1, -2.5e+3, "x\n\u00e9" ] , "b": {"c": null} })",
         R"({"":[[],{},true,false]})"}) {
-    EXPECT_TRUE(matches(compiled.value(), good)) << good;
+    EXPECT_TRUE(is_whole(compiled.value(), good)) << good;
   }
   for (const std::string_view bad :
        {"[]", "{", R"({"a"})", R"({"a":01})", R"({"a":1,})", R"({a:1})", R"({   "a":1})",
         "{\"a\":\"\n\"}", R"({"a":.5})", R"({"a":1} )", R"({"a":[1,]})"}) {
-    EXPECT_FALSE(matches(compiled.value(), bad)) << bad;
+    EXPECT_FALSE(is_whole(compiled.value(), bad)) << bad;
   }
 }
 
@@ -171,8 +163,8 @@ TEST(Grammar, an_ebnf_whose_joined_automaton_is_too_large_is_cut_into_small_term
   const auto grammar = compile(spec, {.max_states = 8000});
   ASSERT_TRUE(grammar.ok()) << grammar.status().message();
   EXPECT_GT(grammar.value()->tables().terminals.size(), 1U);
-  EXPECT_TRUE(matches(grammar.value(), "bba" + std::string(13, 'b')));
-  EXPECT_FALSE(matches(grammar.value(), "bbb" + std::string(13, 'b')));
+  EXPECT_TRUE(is_whole(grammar.value(), "bba" + std::string(13, 'b')));
+  EXPECT_FALSE(is_whole(grammar.value(), "bbb" + std::string(13, 'b')));
 }
 
 TEST(Grammar, a_regex_that_needs_too_many_states_is_refused) {

@@ -12,7 +12,7 @@ namespace plumb {
 namespace {
 
 using Item = GrammarDraft::Item;
-using Kind = MemberAtom::Kind;
+using AtomKind = MemberAtom::Kind;
 
 constexpr std::int64_t kMaxPrefix = 10'000;
 constexpr std::int64_t kMaxCountedLength = 1'000;
@@ -39,16 +39,16 @@ class ArrayPlanner {
   bool plan(ArrayPlan* plan) {
     std::int64_t length = 0;
     for (const MemberAtom& atom : atoms_) {
-      if (atom.kind == Kind::kMinSize) {
+      if (atom.kind == AtomKind::kMinSize) {
         plan->min = std::max(plan->min, atom.count);
-      } else if (atom.kind == Kind::kMaxSize) {
+      } else if (atom.kind == AtomKind::kMaxSize) {
         plan->max = plan->max == kUnbounded ? atom.count : std::min(plan->max, atom.count);
-      } else if (atom.kind == Kind::kUnique) {
+      } else if (atom.kind == AtomKind::kUnique) {
         plan->unique = atom.place;
-      } else if (atom.kind == Kind::kAtLeast || atom.kind == Kind::kAtMost) {
+      } else if (atom.kind == AtomKind::kAtLeast || atom.kind == AtomKind::kAtMost) {
         plan->counters.push_back(atom);
       } else {
-        length = std::max(length, atom.from + (atom.kind == Kind::kItem ? 1 : 0));
+        length = std::max(length, atom.from + (atom.kind == AtomKind::kItem ? 1 : 0));
       }
     }
     if (length > kMaxPrefix || !writer_->terms().charge(length)) {
@@ -69,8 +69,8 @@ class ArrayPlanner {
   GoalId goal(std::int64_t i) {
     std::vector<Literal> literals;
     for (const MemberAtom& atom : atoms_) {
-      if ((atom.kind == Kind::kItem && atom.from == i) ||
-          (atom.kind == Kind::kRest && atom.from <= i)) {
+      if ((atom.kind == AtomKind::kItem && atom.from == i) ||
+          (atom.kind == AtomKind::kRest && atom.from <= i)) {
         literals.push_back(atom.literal);
       }
     }
@@ -221,7 +221,7 @@ class CountedArrayRules {
 
   bool may_end(const State& at) const {
     for (std::size_t i = 0; i < plan_.counters.size(); ++i) {
-      if (plan_.counters[i].kind == Kind::kAtLeast && at.counts[i] < plan_.counters[i].count) {
+      if (plan_.counters[i].kind == AtomKind::kAtLeast && at.counts[i] < plan_.counters[i].count) {
         return false;
       }
     }
@@ -253,7 +253,7 @@ class CountedArrayRules {
       return;
     }
     const MemberAtom& counter = plan_.counters[index];
-    const bool at_most = counter.kind == Kind::kAtMost;
+    const bool at_most = counter.kind == AtomKind::kAtMost;
     const bool counts = at.length >= counter.from && at.counts[index] < counter.count;
     if (counts) {
       State counted = next;

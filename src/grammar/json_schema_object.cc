@@ -11,11 +11,11 @@ namespace plumb {
 namespace {
 
 using Item = GrammarDraft::Item;
-using Kind = MemberAtom::Kind;
+using AtomKind = MemberAtom::Kind;
 
 constexpr std::size_t kMaxKeyGroups = 256;
 constexpr std::size_t kMaxAnyOrder = 8;
-constexpr std::int64_t kMaxCount = 1'000;
+constexpr std::int64_t kMaxMemberCount = 1'000;
 /// Further distinct names that minProperties may ask for beyond the named members.
 constexpr std::int64_t kMaxDistinct = 16;
 /// Members without a fixed name that must be there: there is a state for each set of them.
@@ -52,11 +52,11 @@ class ObjectPlanner {
   std::vector<ObjectPlan> plans() {
     ObjectPlan plan;
     for (const MemberAtom& atom : atoms_) {
-      if (atom.kind == Kind::kMinSize) {
+      if (atom.kind == AtomKind::kMinSize) {
         plan.min = std::max(plan.min, atom.count);
-      } else if (atom.kind == Kind::kMaxSize) {
+      } else if (atom.kind == AtomKind::kMaxSize) {
         plan.max = plan.max == kUnbounded ? atom.count : std::min(plan.max, atom.count);
-      } else if (!atom.is_named && atom.kind == Kind::kSome) {
+      } else if (!atom.is_named && atom.kind == AtomKind::kSome) {
         open_.push_back(&atom);
       }
     }
@@ -82,7 +82,7 @@ class ObjectPlanner {
       if (atom.is_named && index.try_emplace(atom.name, plan->members.size()).second) {
         plan->members.push_back({atom.name, GoalId::kAny, false});
       }
-      if (atom.is_named && atom.kind == Kind::kSome) {
+      if (atom.is_named && atom.kind == AtomKind::kSome) {
         plan->members[index[atom.name]].required = true;
       }
     }
@@ -101,7 +101,7 @@ class ObjectPlanner {
     }
     std::vector<KeyGroup> groups{{writer_->objects().other_keys(names, {}), GoalId::kAny}};
     for (const MemberAtom& atom : atoms_) {
-      if (atom.is_named || atom.kind != Kind::kEvery) {
+      if (atom.is_named || atom.kind != AtomKind::kEvery) {
         continue;
       }
       std::vector<KeyGroup> divided;
@@ -223,10 +223,10 @@ class ObjectRules {
   }
 
   void write(DraftId lhs) {
-    if (cap_ > kMaxCount) {
+    if (cap_ > kMaxMemberCount) {
       writer_->terms().fail(Status{
           Code::kUnsupported, "schema: minProperties or maxProperties of " + std::to_string(cap_) +
-                                  " exceeds the limit of " + std::to_string(kMaxCount)});
+                                  " exceeds the limit of " + std::to_string(kMaxMemberCount)});
       return;
     }
     if (min_ - static_cast<std::int64_t>(plan_.members.size()) > kMaxDistinct &&

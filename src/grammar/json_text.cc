@@ -15,33 +15,26 @@ namespace {
 /// White space between two tokens: without a bound a model may loop in it.
 constexpr std::int64_t kMaxGap = 2;
 
-ByteSet bytes_of(std::string_view chars) {
-  ByteSet set;
-  for (const char c : chars) {
-    set.insert(static_cast<std::uint8_t>(c));
-  }
-  return set;
-}
-
 /// A character as it stands or in any of its escapes; no lone surrogate.
 RegexId escaped_or_raw(RegexSet* regexes) {
   constexpr std::array<CodePointRange, 3> kNeedEscape = {{{0, 0x1F}, {U'"', U'"'}, {U'\\', U'\\'}}};
   constexpr std::string_view kHex = "0123456789abcdefABCDEF";
-  const RegexId hex = regexes->byte_set(bytes_of(kHex));
+  const RegexId hex = regexes->byte_set(ByteSet::of(kHex));
   const RegexId hex2 = regexes->repeat(hex, 2, 2);
-  const RegexId not_d = regexes->byte_set(bytes_of("0123456789abcefABCEF"));
-  const RegexId d = regexes->byte_set(bytes_of("dD"));
+  const RegexId not_d = regexes->byte_set(ByteSet::of("0123456789abcefABCEF"));
+  const RegexId d = regexes->byte_set(ByteSet::of("dD"));
   const auto seq = [&](std::initializer_list<RegexId> parts) {
     return regexes->concat(std::span(parts.begin(), parts.size()));
   };
   const RegexId basic = regexes->any_of(
       std::array{seq({not_d, hex, hex2}), seq({d, regexes->byte_range('0', '7'), hex2})});
-  const RegexId pair = seq({d, regexes->byte_set(bytes_of("89abAB")), hex2, regexes->literal("\\u"),
-                            d, regexes->byte_set(bytes_of("cdefCDEF")), hex2});
+  const RegexId pair =
+      seq({d, regexes->byte_set(ByteSet::of("89abAB")), hex2, regexes->literal("\\u"), d,
+           regexes->byte_set(ByteSet::of("cdefCDEF")), hex2});
   const RegexId code = regexes->any_of(std::array{basic, pair});
   return regexes->any_of(
       std::array{regexes->other_char(kNeedEscape),
-                 seq({regexes->literal("\\"), regexes->byte_set(bytes_of("\"\\/bfnrt"))}),
+                 seq({regexes->literal("\\"), regexes->byte_set(ByteSet::of("\"\\/bfnrt"))}),
                  seq({regexes->literal("\\u"), code})});
 }
 
@@ -74,7 +67,7 @@ bool is_infinite(const NumberAutomaton& states) {
 JsonText::JsonText(RegexSet* regexes, bool compact)
     : regexes_(regexes),
       gap_(compact ? regexes->empty()
-                   : regexes->repeat(regexes->byte_set(bytes_of(" \t\n\r")), 0, kMaxGap)),
+                   : regexes->repeat(regexes->byte_set(ByteSet::of(" \t\n\r")), 0, kMaxGap)),
       any_char_(escaped_or_raw(regexes)) {}
 
 RegexId JsonText::open(char bracket) const {

@@ -9,21 +9,13 @@
 
 #include "grammar/grammar.h"
 #include "grammar/grammar_matcher.h"
+#include "grammar/grammar_test_tools.h"
 
 namespace plumb {
 namespace {
 
-std::shared_ptr<const GrammarVocab> byte_vocab() {
-  std::vector<std::string> tokens;
-  for (int b = 0; b < 256; ++b) {
-    tokens.emplace_back(1, static_cast<char>(b));
-  }
-  tokens.emplace_back("</s>");
-  return std::make_shared<const GrammarVocab>(std::move(tokens), std::vector<TokenId>{256});
-}
-
-std::shared_ptr<const CompiledGrammar> compile(const std::string& regex,
-                                               const GrammarLimits& limits = {}) {
+std::shared_ptr<const CompiledGrammar> compile_regex(const std::string& regex,
+                                                     const GrammarLimits& limits = {}) {
   CompileBudget budget;
   auto grammar =
       compile_grammar({.kind = GrammarKind::kRegex, .text = regex}, byte_vocab(), limits, &budget);
@@ -47,7 +39,7 @@ std::vector<bool> known_along(const std::shared_ptr<const CompiledGrammar>& gram
 constexpr auto kGoOn = [] { return false; };
 
 TEST(MaskWarming, a_request_finds_the_first_masks) {
-  const auto grammar = compile("ab(c|d)e");
+  const auto grammar = compile_regex("ab(c|d)e");
   EXPECT_EQ(known_along(grammar, "ab"), (std::vector<bool>{false, false, false}));
   EXPECT_EQ(warm_masks(*grammar, kGoOn), 5);  // after c and after d it is the same position
   EXPECT_EQ(known_along(grammar, "abce"), std::vector<bool>(5, true));
@@ -55,8 +47,8 @@ TEST(MaskWarming, a_request_finds_the_first_masks) {
 }
 
 TEST(MaskWarming, a_warmed_mask_is_the_one_that_a_matcher_makes) {
-  const auto warm = compile("[a-f]{2}(x|yz)*");
-  const auto cold = compile("[a-f]{2}(x|yz)*");
+  const auto warm = compile_regex("[a-f]{2}(x|yz)*");
+  const auto cold = compile_regex("[a-f]{2}(x|yz)*");
   warm_masks(*warm, kGoOn);
   GrammarMatcher one(warm);
   GrammarMatcher other(cold);
@@ -71,7 +63,7 @@ TEST(MaskWarming, a_warmed_mask_is_the_one_that_a_matcher_makes) {
 }
 
 TEST(MaskWarming, it_stops_when_it_is_told_to) {
-  const auto grammar = compile("[a-z]{500}");
+  const auto grammar = compile_regex("[a-z]{500}");
   int num_asked = 0;
   EXPECT_EQ(warm_masks(*grammar, [&] { return ++num_asked > 3; }), 3);
   EXPECT_EQ(num_asked, 4);
@@ -79,12 +71,13 @@ TEST(MaskWarming, it_stops_when_it_is_told_to) {
 }
 
 TEST(MaskWarming, it_makes_few_masks_of_what_the_grammar_may_keep) {
-  EXPECT_EQ(warm_masks(*compile("[a-z]{500}"), kGoOn), kMaxWarmed);
+  EXPECT_EQ(warm_masks(*compile_regex("[a-z]{500}"), kGoOn), kMaxWarmed);
   GrammarLimits limits;
   limits.mask_cache_bytes = 1;
-  const std::int64_t mask_bytes = 1024 / compile("a", {.mask_cache_bytes = 1024})->max_masks();
+  const std::int64_t mask_bytes =
+      1024 / compile_regex("a", {.mask_cache_bytes = 1024})->max_masks();
   limits.mask_cache_bytes = 16 * mask_bytes;
-  EXPECT_LE(warm_masks(*compile("[a-z]{500}", limits), kGoOn), 4);
+  EXPECT_LE(warm_masks(*compile_regex("[a-z]{500}", limits), kGoOn), 4);
 }
 
 TEST(MaskWarming, a_mask_that_is_much_work_is_left_to_a_request) {

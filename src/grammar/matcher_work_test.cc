@@ -41,7 +41,7 @@ std::shared_ptr<const GrammarVocab> letter_vocab() {
   return std::make_unique<const GrammarVocab>(std::move(tokens), std::vector<TokenId>{0});
 }
 
-Grammar compile(std::string_view ebnf, const GrammarLimits& limits = {}) {
+Grammar compile_letters(std::string_view ebnf, const GrammarLimits& limits = {}) {
   CompileBudget budget;
   const GrammarSpec spec{.kind = GrammarKind::kEbnf, .text = std::string(ebnf)};
   return compile_grammar(spec, letter_vocab(), limits, &budget).value();
@@ -74,7 +74,7 @@ TEST(MatcherWork, too_much_ends_this_matcher_only_and_says_why) {
     GrammarLimits limits;
     limits.matcher.max_work = 100'000;
     limits.matcher.work_per_token = 1'000;
-    const Grammar grammar = compile(ebnf, limits);
+    const Grammar grammar = compile_letters(ebnf, limits);
     GrammarMatcher matcher(grammar);
     const int num = follow(&matcher, letters(2'000));
     EXPECT_GT(num, 5) << ebnf;
@@ -92,7 +92,7 @@ TEST(MatcherWork, too_much_ends_this_matcher_only_and_says_why) {
 }
 
 TEST(MatcherWork, of_an_ambiguous_text_grows_with_the_square_of_its_length_a_byte) {
-  const Grammar grammar = compile(kTrees);
+  const Grammar grammar = compile_letters(kTrees);
   std::vector<std::int64_t> work;
   for (const int num : {40, 80}) {
     GrammarMatcher matcher(grammar);
@@ -110,7 +110,7 @@ TEST(MatcherWork, of_usual_grammars_is_far_below_what_a_token_is_granted) {
     program += i % 7 == 0 ? "if (a_1(b,c * (a + 1.1))) {\nb = c - 1;\n}\n"
                           : "abc = a * (b + c) - f(a,b,c) * 1.11;\n";
   }
-  const Grammar grammar = compile(kProgram);
+  const Grammar grammar = compile_letters(kProgram);
   const MatcherLimits limits;
   GrammarMatcher matcher(grammar);
   EXPECT_EQ(follow(&matcher, program), std::ssize(program)) << matcher.status().message();

@@ -14,7 +14,7 @@ namespace {
 
 using Ranges = std::vector<CodePointRange>;
 
-Ranges digits() {
+Ranges digit_ranges() {
   return {{'0', '9'}};
 }
 
@@ -147,9 +147,9 @@ Result<CharSet> RegexClassParser::parse_letter(char letter, std::size_t* pos, st
                                                bool in_class) {
   switch (letter) {
     case 'd':
-      return CharSet{{}, digits(), false};
+      return CharSet{{}, digit_ranges(), false};
     case 'D':
-      return CharSet{{}, other_ranges(digits()), false};
+      return CharSet{{}, other_ranges(digit_ranges()), false};
     case 'w':
       return CharSet{{}, word_chars(), false};
     case 'W':

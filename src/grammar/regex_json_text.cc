@@ -13,14 +13,6 @@ namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
 
-constexpr ByteSet bytes_of(std::string_view chars) {
-  ByteSet set;
-  for (const char c : chars) {
-    set.insert(static_cast<std::uint8_t>(c));
-  }
-  return set;
-}
-
 constexpr ByteSet control_bytes() {
   return ByteSet::range(0, 0x1F);
 }
@@ -37,7 +29,7 @@ constexpr ByteSet plain_bytes() {
 constexpr std::array<std::pair<char, char>, 7> kShortEscapes = {
     {{'"', '"'}, {'\\', '\\'}, {'b', '\b'}, {'f', '\f'}, {'n', '\n'}, {'r', '\r'}, {'t', '\t'}}};
 
-constexpr unsigned hex_value(std::uint8_t digit) {
+constexpr unsigned nibble_of(std::uint8_t digit) {
   return digit <= '9' ? digit - '0' : (digit | 0x20U) - 'a' + 10U;
 }
 
@@ -45,10 +37,10 @@ constexpr unsigned hex_value(std::uint8_t digit) {
 
 void add_json_text_sets(std::vector<ByteSet>* sets) {
   for (const char c : std::string_view("\"\\nrtu")) {
-    sets->push_back(bytes_of(std::string_view(&c, 1)));
+    sets->push_back(ByteSet::of(std::string_view(&c, 1)));
   }
   for (const char c : kHexDigits) {
-    sets->push_back(bytes_of(std::string_view(&c, 1)));
+    sets->push_back(ByteSet::of(std::string_view(&c, 1)));
   }
   sets->push_back(control_bytes());
 }
@@ -110,7 +102,7 @@ RegexId RegexSet::json_text(RegexId decoded, JsonStage stage) {
       added.first = escaped;
       added.first &= plain_bytes();
       ByteSet must_escape = control_bytes();
-      must_escape |= bytes_of("\"\\");
+      must_escape |= ByteSet::of("\"\\");
       escaped &= must_escape;
       if (!escaped.empty()) {
         added.first.insert('\\');
@@ -118,18 +110,18 @@ RegexId RegexSet::json_text(RegexId decoded, JsonStage stage) {
       break;
     }
     case JsonStage::kBackslash:
-      added.first = bytes_of("\"\\bfnrtu");
+      added.first = ByteSet::of("\"\\bfnrtu");
       break;
     case JsonStage::kU:
     case JsonStage::kU0:
-      added.first = bytes_of("0");
+      added.first = ByteSet::of("0");
       break;
     case JsonStage::kU00:
-      added.first = bytes_of("01");
+      added.first = ByteSet::of("01");
       break;
     case JsonStage::kU000:
     case JsonStage::kU001:
-      added.first = bytes_of(kHexDigits);
+      added.first = ByteSet::of(kHexDigits);
       break;
   }
   if (added.first.empty()) {
@@ -160,9 +152,9 @@ RegexId RegexSet::derive_json_text(RegexId regex, std::uint8_t byte) {
     case JsonStage::kU00:
       return json_text(decoded, byte == '0' ? JsonStage::kU000 : JsonStage::kU001);
     case JsonStage::kU000:
-      return after(static_cast<unsigned char>(hex_value(byte)));
+      return after(static_cast<unsigned char>(nibble_of(byte)));
     case JsonStage::kU001:
-      return after(static_cast<unsigned char>(hex_value(byte) + 16U));
+      return after(static_cast<unsigned char>(nibble_of(byte) + 16U));
   }
   return none_;
 }

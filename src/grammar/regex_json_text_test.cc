@@ -3,17 +3,11 @@
 #include <gtest/gtest.h>
 #include <string_view>
 
+#include "grammar/grammar_test_tools.h"
 #include "grammar/regex_set.h"
 
 namespace plumb {
 namespace {
-
-bool matches(RegexSet* set, RegexId regex, std::string_view text) {
-  for (const char c : text) {
-    regex = set->derivative(regex, static_cast<std::uint8_t>(c));
-  }
-  return set->is_nullable(regex);
-}
 
 TEST(RegexJsonText, decodes_to_the_language) {
   RegexSet set;

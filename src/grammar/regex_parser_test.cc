@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-bool matches(std::string_view pattern, std::string_view text, bool anchored = true) {
+bool pattern_matches(std::string_view pattern, std::string_view text, bool anchored = true) {
   RegexSet set;
   RegexParseOptions options;
   options.anchored = anchored;
@@ -25,75 +25,76 @@ bool matches(std::string_view pattern, std::string_view text, bool anchored = tr
   return set.is_nullable(rest);
 }
 
-Status error_of(std::string_view pattern, const RegexParseOptions& options = {}) {
+Status pattern_error(std::string_view pattern, const RegexParseOptions& options = {}) {
   RegexSet set;
   return parse_regex(pattern, options, &set).status();
 }
 
 TEST(RegexParser, matches_the_whole_text_when_anchored) {
-  EXPECT_TRUE(matches("ab+c?", "abb"));
-  EXPECT_FALSE(matches("ab+c?", "xabb"));
-  EXPECT_FALSE(matches("ab+c?", "abbx"));
-  EXPECT_TRUE(matches("^ab+c?$", "abb"));
-  EXPECT_FALSE(matches("a$b", "ab"));
-  EXPECT_TRUE(matches("a|bc", "bc"));
-  EXPECT_FALSE(matches("a|bc", "ac"));
-  EXPECT_TRUE(matches("", ""));
+  EXPECT_TRUE(pattern_matches("ab+c?", "abb"));
+  EXPECT_FALSE(pattern_matches("ab+c?", "xabb"));
+  EXPECT_FALSE(pattern_matches("ab+c?", "abbx"));
+  EXPECT_TRUE(pattern_matches("^ab+c?$", "abb"));
+  EXPECT_FALSE(pattern_matches("a$b", "ab"));
+  EXPECT_TRUE(pattern_matches("a|bc", "bc"));
+  EXPECT_FALSE(pattern_matches("a|bc", "ac"));
+  EXPECT_TRUE(pattern_matches("", ""));
 }
 
 TEST(RegexParser, searches_when_it_is_not_anchored) {
-  EXPECT_TRUE(matches("b+", "abbc", false));
-  EXPECT_FALSE(matches("^b", "ab", false));
-  EXPECT_TRUE(matches("^a", "ab", false));
-  EXPECT_TRUE(matches("b$", "ab", false));
-  EXPECT_FALSE(matches("a$", "ab", false));
-  EXPECT_TRUE(matches("^a|b$", "xb", false));
-  EXPECT_FALSE(matches("^a|b$", "xa", false));
-  EXPECT_TRUE(matches("(^|-)a(-|$)", "x-a", false));
-  EXPECT_FALSE(matches("(^|-)a(-|$)", "xa-", false));
-  EXPECT_TRUE(matches("^$", "", false));
-  EXPECT_FALSE(matches("^$", "a", false));
-  EXPECT_TRUE(matches("(^a){1,2}", "ab", false));
-  EXPECT_FALSE(matches("(^a){2}", "aa", false));
-  EXPECT_TRUE(matches("(^|a){3}b", "aab", false));
+  EXPECT_TRUE(pattern_matches("b+", "abbc", false));
+  EXPECT_FALSE(pattern_matches("^b", "ab", false));
+  EXPECT_TRUE(pattern_matches("^a", "ab", false));
+  EXPECT_TRUE(pattern_matches("b$", "ab", false));
+  EXPECT_FALSE(pattern_matches("a$", "ab", false));
+  EXPECT_TRUE(pattern_matches("^a|b$", "xb", false));
+  EXPECT_FALSE(pattern_matches("^a|b$", "xa", false));
+  EXPECT_TRUE(pattern_matches("(^|-)a(-|$)", "x-a", false));
+  EXPECT_FALSE(pattern_matches("(^|-)a(-|$)", "xa-", false));
+  EXPECT_TRUE(pattern_matches("^$", "", false));
+  EXPECT_FALSE(pattern_matches("^$", "a", false));
+  EXPECT_TRUE(pattern_matches("(^a){1,2}", "ab", false));
+  EXPECT_FALSE(pattern_matches("(^a){2}", "aa", false));
+  EXPECT_TRUE(pattern_matches("(^|a){3}b", "aab", false));
 }
 
 TEST(RegexParser, classes_and_escapes_have_their_ecmascript_meaning) {
-  EXPECT_TRUE(matches(R"(\d\w\s)", "5_\xC2\xA0"));
-  EXPECT_FALSE(matches(R"(\d)", "\xD9\xA3"));  // an Arabic digit
-  EXPECT_TRUE(matches(R"([^\d\-x]+)", "ab\xE2\x82\xAC"));
-  EXPECT_FALSE(matches(R"([^\d\-x]+)", "a-"));
-  EXPECT_TRUE(matches(R"([\x41-\u0043\u{44}\cA\0\b]+)", std::string("ABCD\x01\x00\x08", 7)));
-  EXPECT_TRUE(matches(R"(\uD83D\uDE00)", "\xF0\x9F\x98\x80"));
-  EXPECT_TRUE(matches(R"(\/\.\-\$\t)", "/.-$\t"));
-  EXPECT_FALSE(matches(".", "\n"));
-  EXPECT_FALSE(matches(".", "\xE2\x80\xA8"));
-  EXPECT_TRUE(matches("(?s).", "\n"));
-  EXPECT_FALSE(matches(".", "\xC3"));
-  EXPECT_TRUE(matches(R"(\p{Lu}\p{Letter}\p{gc=Nd}\P{L}\pL)",
-                      "\xC3\x84\xCE\xB1\xD9\xA3"
-                      "1z"));
-  EXPECT_TRUE(matches(R"([\p{L}_]+)", "\xC3\xA4_\xE4\xB8\xAD"));
+  EXPECT_TRUE(pattern_matches(R"(\d\w\s)", "5_\xC2\xA0"));
+  EXPECT_FALSE(pattern_matches(R"(\d)", "\xD9\xA3"));  // an Arabic digit
+  EXPECT_TRUE(pattern_matches(R"([^\d\-x]+)", "ab\xE2\x82\xAC"));
+  EXPECT_FALSE(pattern_matches(R"([^\d\-x]+)", "a-"));
+  EXPECT_TRUE(
+      pattern_matches(R"([\x41-\u0043\u{44}\cA\0\b]+)", std::string("ABCD\x01\x00\x08", 7)));
+  EXPECT_TRUE(pattern_matches(R"(\uD83D\uDE00)", "\xF0\x9F\x98\x80"));
+  EXPECT_TRUE(pattern_matches(R"(\/\.\-\$\t)", "/.-$\t"));
+  EXPECT_FALSE(pattern_matches(".", "\n"));
+  EXPECT_FALSE(pattern_matches(".", "\xE2\x80\xA8"));
+  EXPECT_TRUE(pattern_matches("(?s).", "\n"));
+  EXPECT_FALSE(pattern_matches(".", "\xC3"));
+  EXPECT_TRUE(pattern_matches(R"(\p{Lu}\p{Letter}\p{gc=Nd}\P{L}\pL)",
+                              "\xC3\x84\xCE\xB1\xD9\xA3"
+                              "1z"));
+  EXPECT_TRUE(pattern_matches(R"([\p{L}_]+)", "\xC3\xA4_\xE4\xB8\xAD"));
 }
 
 TEST(RegexParser, flags_hold_to_the_end_of_their_group) {
-  EXPECT_TRUE(matches("a(?i)b(c)", "aBC"));
-  EXPECT_FALSE(matches("a(?i)b", "Ab"));
-  EXPECT_TRUE(matches("(?i:a)b", "Ab"));
-  EXPECT_FALSE(matches("(?i:a)b", "AB"));
-  EXPECT_TRUE(matches("(?i)\xC3\xA9[x-z]", "\xC3\x89Y"));
-  EXPECT_TRUE(matches("(?i)a(?-i:b)", "Ab"));
-  EXPECT_FALSE(matches("(?i)a(?-i:b)", "aB"));
+  EXPECT_TRUE(pattern_matches("a(?i)b(c)", "aBC"));
+  EXPECT_FALSE(pattern_matches("a(?i)b", "Ab"));
+  EXPECT_TRUE(pattern_matches("(?i:a)b", "Ab"));
+  EXPECT_FALSE(pattern_matches("(?i:a)b", "AB"));
+  EXPECT_TRUE(pattern_matches("(?i)\xC3\xA9[x-z]", "\xC3\x89Y"));
+  EXPECT_TRUE(pattern_matches("(?i)a(?-i:b)", "Ab"));
+  EXPECT_FALSE(pattern_matches("(?i)a(?-i:b)", "aB"));
 }
 
 TEST(RegexParser, quantifiers_count_and_lazy_ones_change_no_language) {
-  EXPECT_TRUE(matches("a{2,3}?b*?c+?", "aac"));
-  EXPECT_FALSE(matches("a{2,3}", "aaaa"));
-  EXPECT_TRUE(matches("a{2,}", "aaaaa"));
-  EXPECT_TRUE(matches("(?:ab){3}", "ababab"));
-  EXPECT_TRUE(matches("x{1", "x{1"));
-  EXPECT_TRUE(matches("{x}", "{x}"));
-  EXPECT_TRUE(matches("(?<first>a)(?P<second>b)", "ab"));
+  EXPECT_TRUE(pattern_matches("a{2,3}?b*?c+?", "aac"));
+  EXPECT_FALSE(pattern_matches("a{2,3}", "aaaa"));
+  EXPECT_TRUE(pattern_matches("a{2,}", "aaaaa"));
+  EXPECT_TRUE(pattern_matches("(?:ab){3}", "ababab"));
+  EXPECT_TRUE(pattern_matches("x{1", "x{1"));
+  EXPECT_TRUE(pattern_matches("{x}", "{x}"));
+  EXPECT_TRUE(pattern_matches("(?<first>a)(?P<second>b)", "ab"));
 }
 
 TEST(RegexParser, names_what_is_no_regular_language_with_its_offset) {
@@ -113,7 +114,7 @@ TEST(RegexParser, names_what_is_no_regular_language_with_its_offset) {
       {"[[:alpha:]]", "regex: POSIX class is not supported at offset 1"},
   };
   for (const auto& [pattern, message] : cases) {
-    EXPECT_EQ(error_of(pattern), Status(Code::kUnsupported, std::string(message))) << pattern;
+    EXPECT_EQ(pattern_error(pattern), Status(Code::kUnsupported, std::string(message))) << pattern;
   }
 }
 
@@ -122,18 +123,18 @@ TEST(RegexParser, refuses_malformed_patterns) {
        {"(",         ")",     "(a",   "a)",     "[",     "[a",      "[]a]",          "[b-a]",
         R"([\d-a])", "*",     "a**",  "a{2,1}", "\\",    R"(\xZ1)", R"(\u{110000})", R"(\q)",
         "(?<a",      "a{,3}", "\xFF", "(?<>a)", R"(\c1)"}) {
-    EXPECT_EQ(error_of(pattern).code(), Code::kInvalidArgument) << pattern;
+    EXPECT_EQ(pattern_error(pattern).code(), Code::kInvalidArgument) << pattern;
   }
-  EXPECT_EQ(error_of("a{1000001}").message(),
+  EXPECT_EQ(pattern_error("a{1000001}").message(),
             "regex: count 1000001 exceeds the limit 1000000 at offset 2");
 }
 
 TEST(RegexParser, bounds_length_depth_and_expressions) {
   RegexParseOptions options;
   options.max_pattern_bytes = 4;
-  EXPECT_EQ(error_of("aaaaa", options).code(), Code::kInvalidArgument);
-  EXPECT_TRUE(error_of(std::string(64, '(') + std::string(64, ')')).ok());
-  EXPECT_EQ(error_of(std::string(65, '(') + std::string(65, ')')).message(),
+  EXPECT_EQ(pattern_error("aaaaa", options).code(), Code::kInvalidArgument);
+  EXPECT_TRUE(pattern_error(std::string(64, '(') + std::string(64, ')')).ok());
+  EXPECT_EQ(pattern_error(std::string(65, '(') + std::string(65, ')')).message(),
             "regex: groups nest deeper than 64 at offset 65");
   options = {};
   options.max_expressions = 1000;
@@ -141,7 +142,7 @@ TEST(RegexParser, bounds_length_depth_and_expressions) {
   for (int i = 0; i < 300; ++i) {
     pattern += "\\p{L}" + std::to_string(i);
   }
-  EXPECT_EQ(error_of(pattern, options).code(), Code::kResourceExhausted);
+  EXPECT_EQ(pattern_error(pattern, options).code(), Code::kResourceExhausted);
 }
 
 }  // namespace

@@ -7,17 +7,10 @@
 
 #include "base/rng.h"
 #include "base/text.h"
+#include "grammar/grammar_test_tools.h"
 
 namespace plumb {
 namespace {
-
-// Membership by derivatives, one byte after the other.
-bool matches(RegexSet* set, RegexId regex, std::string_view text) {
-  for (const char c : text) {
-    regex = set->derivative(regex, static_cast<std::uint8_t>(c));
-  }
-  return set->is_nullable(regex);
-}
 
 std::string utf8(char32_t c) {
   std::string out;

@@ -16,7 +16,7 @@ Dfa dfa_of(RegexId regex, RegexSet* set) {
   return std::move(dfa).value();
 }
 
-bool accepts(const Dfa& dfa, std::string_view text) {
+bool automaton_accepts(const Dfa& dfa, std::string_view text) {
   std::int32_t state = dfa.start();
   for (const char c : text) {
     state = state == Dfa::kDead ? state : dfa.next(state, static_cast<std::uint8_t>(c));
@@ -81,8 +81,10 @@ TEST(StringFinder, tells_texts_without_the_strings_from_texts_up_to_the_first) {
     const Dfa up_to_first = dfa_of(finder.up_to_first(&set), &set);
     for (const std::string& text : all_texts("abc", 7)) {
       const std::size_t end = first_end(text, strings);
-      EXPECT_EQ(accepts(without, text), end == std::string::npos) << strings[0] << " " << text;
-      EXPECT_EQ(accepts(up_to_first, text), end == text.size()) << strings[0] << " " << text;
+      EXPECT_EQ(automaton_accepts(without, text), end == std::string::npos)
+          << strings[0] << " " << text;
+      EXPECT_EQ(automaton_accepts(up_to_first, text), end == text.size())
+          << strings[0] << " " << text;
     }
   }
 }
@@ -97,8 +99,10 @@ TEST(StringFinder, an_ignored_byte_hides_nothing) {
       std::string plain = text;
       std::erase(plain, '|');
       const std::size_t end = first_end(plain, strings);
-      EXPECT_EQ(accepts(without, text), end == std::string::npos) << strings[0] << " " << text;
-      EXPECT_EQ(accepts(up_to_first, text), end == plain.size() && !plain.empty()) << text;
+      EXPECT_EQ(automaton_accepts(without, text), end == std::string::npos)
+          << strings[0] << " " << text;
+      EXPECT_EQ(automaton_accepts(up_to_first, text), end == plain.size() && !plain.empty())
+          << text;
     }
   }
 }
@@ -112,7 +116,7 @@ TEST(OneOfTexts, is_the_smallest_automaton_of_the_texts) {
   const Dfa dfa = dfa_of(regex.value(), &set);
   const std::set<std::string> wanted(texts.begin(), texts.end());
   for (const std::string& text : all_texts("taops", 5)) {
-    EXPECT_EQ(accepts(dfa, text), wanted.contains(text)) << text;
+    EXPECT_EQ(automaton_accepts(dfa, text), wanted.contains(text)) << text;
   }
   EXPECT_EQ(dfa.num_states(), 5);  // start, t, ta = to, tap = top, the end
 }

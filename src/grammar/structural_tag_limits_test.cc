@@ -26,7 +26,8 @@ class StructuralTagLimits : public testing::Test {
   std::int64_t num_asked_ = 0;
 };
 
-std::string tag(const std::string& begin, const std::string& content, const std::string& end) {
+std::string tag_with_ends(const std::string& begin, const std::string& content,
+                          const std::string& end) {
   return R"({"type":"tag","begin":")" + begin + R"(","content":)" + content + R"(,"end":)" + end +
          "}";
 }
@@ -49,8 +50,8 @@ void expect_too_many_expressions(const Status& status) {
 TEST_F(StructuralTagLimits, what_counts_tokens_is_counted) {
   std::vector<std::string> tags;
   for (int i = 0; i < 100; ++i) {
-    tags.push_back(
-        tag("<" + std::to_string(i) + ">", R"({"type":"any_text","max_tokens":4096})", R"("</>")"));
+    tags.push_back(tag_with_ends("<" + std::to_string(i) + ">",
+                                 R"({"type":"any_text","max_tokens":4096})", R"("</>")"));
   }
   limits_.max_expressions = 100'000;
   EXPECT_TRUE(write(R"({"type":"or","elements":)" + list_of({tags[0], tags[1]}) + "}").ok());
@@ -67,7 +68,8 @@ TEST_F(StructuralTagLimits, what_finds_the_end_is_counted) {
     }
   }
   limits_.max_expressions = 100'000;
-  expect_too_many_expressions(write(tag("<", R"({"type":"any_text"})", list_of(ends))).status());
+  expect_too_many_expressions(
+      write(tag_with_ends("<", R"({"type":"any_text"})", list_of(ends))).status());
 }
 
 TEST_F(StructuralTagLimits, nested_tags_are_written_once) {
@@ -75,15 +77,16 @@ TEST_F(StructuralTagLimits, nested_tags_are_written_once) {
   std::string separated = number;
   for (int i = 0; i < 30; ++i) {
     separated = R"({"type":"tags_with_separator","separator":",","tags":[)" +
-                tag("<", separated, R"(">")") + "]}";
+                tag_with_ends("<", separated, R"(">")") + "]}";
   }
   std::string behind_text = number;
   std::string repeated = number;
   const std::string text = R"({"type":"sequence","elements":[{"type":"any_text"},)";
   for (int i = 0; i < 20; ++i) {
     behind_text = text + R"({"type":"tags_with_separator","separator":",","tags":[)" +
-                  tag("<", behind_text, R"(">")") + "]}]}";
-    repeated = text + R"({"type":"plus","content":)" + tag("<", repeated, R"(">")") + "}]}";
+                  tag_with_ends("<", behind_text, R"(">")") + "]}]}";
+    repeated =
+        text + R"({"type":"plus","content":)" + tag_with_ends("<", repeated, R"(">")") + "}]}";
   }
   for (const std::string& format : {separated, behind_text, repeated}) {
     const Result<Cfg> cfg = write(format);

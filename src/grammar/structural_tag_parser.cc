@@ -13,11 +13,11 @@ namespace {
 
 using Kind = TagFormat::Kind;
 
-constexpr int kMaxDepth = 64;  // of nested formats
+constexpr int kMaxTagDepth = 64;  // of nested formats
 constexpr std::int64_t kMaxFormats = 10'000;
 constexpr std::size_t kMaxMarks = 256;       // of one list
 constexpr std::size_t kMaxMarkBytes = 8192;  // of one list together
-constexpr std::int64_t kMaxCount = 1'000'000;
+constexpr std::int64_t kMaxTagCount = 1'000'000;
 constexpr std::int64_t kMaxTokens = 4096;  // of any_text, whose automaton counts them
 
 // Reads the members of one object; the first error of the whole tag sticks.
@@ -112,7 +112,7 @@ class TagParser {
       return Status{Code::kInvalidArgument,
                     "holds half of a surrogate pair, which no text has; write the whole pair"};
     }
-    PLUMB_ASSIGN(const Json json, parse_json(text, {.max_depth = 3 * kMaxDepth}));
+    PLUMB_ASSIGN(const Json json, parse_json(text, {.max_depth = 3 * kMaxTagDepth}));
     if (!json.is_object()) {
       return Status{Code::kInvalidArgument, "expected an object with a format"};
     }
@@ -187,8 +187,8 @@ class TagParser {
   TagFormat format(const Json& value, const std::string& path, int depth) {
     TagFormat out;
     out.path = path;
-    if (depth > kMaxDepth || !count_format()) {
-      fail(path, "formats are nested deeper than " + std::to_string(kMaxDepth) +
+    if (depth > kMaxTagDepth || !count_format()) {
+      fail(path, "formats are nested deeper than " + std::to_string(kMaxTagDepth) +
                      " levels or more than " + std::to_string(kMaxFormats));
       return out;
     }
@@ -311,10 +311,10 @@ class TagParser {
 
   void repeat(TagMembers& members, TagFormat* out) {
     if (const Json* value = members.need("min")) {
-      out->min = members.integer(*value, "min", 0, kMaxCount);
+      out->min = members.integer(*value, "min", 0, kMaxTagCount);
     }
     if (const Json* value = members.need("max")) {
-      out->max = members.integer(*value, "max", kUnbounded, kMaxCount);
+      out->max = members.integer(*value, "max", kUnbounded, kMaxTagCount);
     }
     if (out->max != kUnbounded && out->max < out->min) {
       members.fail("max", "is below min " + std::to_string(out->min));
