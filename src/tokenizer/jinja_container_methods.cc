@@ -10,8 +10,6 @@ namespace plumb::jinja {
 
 namespace {
 
-constexpr Signature kNoArgs{};
-
 Value make_view(Interpreter& in, const Value& self, ViewKind which) {
   auto* view = in.heap().make<ViewObj>();
   view->dict = &self.dict();

@@ -12,14 +12,6 @@ namespace plumb::jinja {
 
 namespace {
 
-const Value& arg(const Args& args, std::size_t i) {
-  return args.positional[i];
-}
-
-bool flag(const Args& args, std::size_t i) {
-  return !arg(args, i).is_missing() && truthy(arg(args, i));
-}
-
 Status not_a_number(std::string_view filter, const Value& value) {
   if (value.is_undefined()) {
     return Interpreter::undefined_error(value);
@@ -218,10 +210,7 @@ Result<Value> unsupported(Interpreter&, const Value&, const Args&) {
                 "filters random, pprint, urlize and wordwrap are not supported");
 }
 
-constexpr Signature kNoArgs{};
-constexpr Signature kAnyArgs{{}, 0, true, true};
-
-constexpr FilterEntry kFilters[] = {
+constexpr FilterEntry kPlainFilters[] = {
     {"tojson", to_json, {{"ensure_ascii", "indent", "separators", "sort_keys"}}},
     {"length", filter_length, kNoArgs},
     {"count", filter_length, kNoArgs},
@@ -243,9 +232,9 @@ constexpr FilterEntry kFilters[] = {
 }  // namespace
 
 const FilterEntry* find_plain_filter(std::string_view name) {
-  const auto* it = std::find_if(std::begin(kFilters), std::end(kFilters),
+  const auto* it = std::find_if(std::begin(kPlainFilters), std::end(kPlainFilters),
                                 [name](const FilterEntry& entry) { return entry.name == name; });
-  return it == std::end(kFilters) ? nullptr : it;
+  return it == std::end(kPlainFilters) ? nullptr : it;
 }
 
 const FilterEntry* find_filter(std::string_view name) {

@@ -11,14 +11,6 @@ namespace plumb::jinja {
 
 namespace {
 
-const Value& arg(const Args& args, std::size_t i) {
-  return args.positional[i];
-}
-
-bool flag(const Args& args, std::size_t i) {
-  return !arg(args, i).is_missing() && truthy(arg(args, i));
-}
-
 Value optional(const Value& value) {
   return value.is_missing() ? Value::none() : value;
 }
@@ -518,10 +510,7 @@ Result<Value> filter_select(Interpreter& in, const Value& value, const Args& arg
   return select(in, value, args, {kByAttribute, kKeep});
 }
 
-constexpr Signature kNoArgs{};
-constexpr Signature kAnyArgs{{}, 0, true, true};
-
-constexpr FilterEntry kFilters[] = {
+constexpr FilterEntry kSequenceFilters[] = {
     {"join", filter_join, {{"d", "attribute"}}},
     {"items", filter_items, kNoArgs},
     {"dictsort", filter_dictsort, {{"case_sensitive", "by", "reverse"}}},
@@ -547,9 +536,9 @@ constexpr FilterEntry kFilters[] = {
 }  // namespace
 
 const FilterEntry* find_sequence_filter(std::string_view name) {
-  const auto* it = std::find_if(std::begin(kFilters), std::end(kFilters),
+  const auto* it = std::find_if(std::begin(kSequenceFilters), std::end(kSequenceFilters),
                                 [name](const FilterEntry& entry) { return entry.name == name; });
-  return it == std::end(kFilters) ? nullptr : it;
+  return it == std::end(kSequenceFilters) ? nullptr : it;
 }
 
 }  // namespace plumb::jinja

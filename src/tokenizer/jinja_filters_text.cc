@@ -10,14 +10,6 @@ namespace plumb::jinja {
 
 namespace {
 
-const Value& arg(const Args& args, std::size_t i) {
-  return args.positional[i];
-}
-
-bool flag(const Args& args, std::size_t i) {
-  return !arg(args, i).is_missing() && truthy(arg(args, i));
-}
-
 Value plain(Value text) {
   text.markup = false;
   return text;
@@ -333,9 +325,7 @@ Result<Value> filter_striptags(Interpreter& in, const Value& value, const Args&)
   return in.heap().make_string(unescape(join(parts, " ")), has_data(text));
 }
 
-constexpr Signature kNoArgs{};
-
-constexpr FilterEntry kFilters[] = {
+constexpr FilterEntry kTextFilters[] = {
     {"trim", filter_trim, {{"chars"}}},
     {"string", filter_string, kNoArgs},
     {"lower", filter_lower, kNoArgs},
@@ -360,9 +350,9 @@ constexpr FilterEntry kFilters[] = {
 }  // namespace
 
 const FilterEntry* find_text_filter(std::string_view name) {
-  const auto* it = std::find_if(std::begin(kFilters), std::end(kFilters),
+  const auto* it = std::find_if(std::begin(kTextFilters), std::end(kTextFilters),
                                 [name](const FilterEntry& entry) { return entry.name == name; });
-  return it == std::end(kFilters) ? nullptr : it;
+  return it == std::end(kTextFilters) ? nullptr : it;
 }
 
 }  // namespace plumb::jinja

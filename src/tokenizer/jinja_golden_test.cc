@@ -19,7 +19,7 @@ RenderOptions fixed_time() {
   return options;
 }
 
-Result<Rendering> render(const std::string& source, const Json& variables) {
+Result<Rendering> render_golden(const std::string& source, const Json& variables) {
   PLUMB_ASSIGN(const JinjaTemplate parsed, JinjaTemplate::parse(source));
   return parsed.render(variables.as_object(), fixed_time());
 }
@@ -30,7 +30,7 @@ std::string text_of(const Json& object, std::string_view key) {
 }
 
 void check_case(const Json& golden, const std::string& source, const Json& variables) {
-  const Result<Rendering> rendered = render(source, variables);
+  const Result<Rendering> rendered = render_golden(source, variables);
   const bool ok = golden.find("ok")->as_bool();
   if (rendered.ok() != ok) {
     ADD_FAILURE() << source << "\nexpected " << (ok ? "text" : "an error") << ", got "

@@ -30,6 +30,18 @@ struct Signature {
   bool variadic = false;  ///< arguments are left as they are
 };
 
+inline constexpr Signature kNoArgs{};
+inline constexpr Signature kAnyArgs{{}, 0, true, true};
+
+/// A bound argument, and whether it was given and is true.
+inline const Value& arg(const Args& args, std::size_t i) {
+  return args.positional[i];
+}
+
+inline bool flag(const Args& args, std::size_t i) {
+  return !arg(args, i).is_missing() && truthy(arg(args, i));
+}
+
 using BuiltinFn = Result<Value> (*)(Interpreter&, const Value& self, const Args& args);
 
 struct MethodEntry {

@@ -217,7 +217,7 @@ std::string to_ascii_digits(std::string_view text) {
   return out;
 }
 
-std::string_view strip(std::string_view text) {
+std::string_view stripped(std::string_view text) {
   const Span span = strip_space(text, Side::kBoth);
   return text.substr(span.begin, span.end - span.begin);
 }
@@ -300,7 +300,7 @@ Result<Value> negate(const Value& number, Heap& heap) {
 }
 
 bool parse_integer(std::string_view text, std::int64_t base, BigInt* out) {
-  const std::string plain = to_ascii_digits(strip(text));
+  const std::string plain = to_ascii_digits(stripped(text));
   std::string_view rest = plain;
   const bool negative = !rest.empty() && rest[0] == '-';
   if (!rest.empty() && (rest[0] == '-' || rest[0] == '+')) {
@@ -345,7 +345,7 @@ bool parse_integer(std::string_view text, std::int64_t base, BigInt* out) {
 
 bool parse_float(std::string_view text, double* out) {
   std::string plain;
-  if (!without_underscores(to_ascii_digits(strip(text)), &plain)) {
+  if (!without_underscores(to_ascii_digits(stripped(text)), &plain)) {
     return false;
   }
   std::string_view rest = plain;

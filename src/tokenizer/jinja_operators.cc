@@ -10,8 +10,6 @@ namespace plumb::jinja {
 
 namespace {
 
-constexpr int kMaxNesting = 400;
-
 std::string_view symbol(BinaryOp op) {
   constexpr std::array<std::string_view, 7> kSymbols = {"+", "-", "*", "/", "//", "%", "**"};
   return kSymbols[static_cast<std::size_t>(op)];

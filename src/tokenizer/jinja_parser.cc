@@ -8,7 +8,7 @@ namespace plumb::jinja {
 namespace {
 
 constexpr int kMaxExpressionDepth = 500;
-constexpr int kMaxNesting = 150;  // of brackets and statements
+constexpr int kMaxParseNesting = 150;  // of brackets and statements
 
 }  // namespace
 
@@ -82,8 +82,8 @@ Result<std::string> Parser::take_name() {
 }
 
 Status Parser::enter() {
-  if (++nesting_ > kMaxNesting) {
-    return fail("nested deeper than " + std::to_string(kMaxNesting) + " levels");
+  if (++nesting_ > kMaxParseNesting) {
+    return fail("nested deeper than " + std::to_string(kMaxParseNesting) + " levels");
   }
   return {};
 }

@@ -102,7 +102,7 @@ R is_upper_case(Interpreter& in, const Value& v, const Args&) {
   return has_case(in, v, "isupper");
 }
 
-R is_sequence(Interpreter&, const Value& v, const Args&) {
+R is_any_sequence(Interpreter&, const Value& v, const Args&) {
   std::int64_t length = 0;
   return length_of(v, &length) && !v.is(Kind::kDictView);
 }
@@ -138,7 +138,7 @@ constexpr TestEntry kTests[] = {
     {"none", is_none, 0},
     {"mapping", is_mapping, 0},
     {"iterable", test_iterable, 0},
-    {"sequence", is_sequence, 0},
+    {"sequence", is_any_sequence, 0},
     {"undefined", is_undefined, 0},
     {"false", is_false, 0},
     {"true", is_true, 0},

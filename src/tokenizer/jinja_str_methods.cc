@@ -14,10 +14,6 @@ Status wrong_type(std::string_view method, const Value& got) {
                std::string(type_name(got)) + "'");
 }
 
-const Value& arg(const Args& args, std::size_t i) {
-  return args.positional[i];
-}
-
 // An optional integer argument; none and missing give the fallback where allowed.
 Status take_int(const Args& args, std::size_t i, std::int64_t fallback, bool none_allowed,
                 std::int64_t* out) {
@@ -486,13 +482,11 @@ Result<Value> str_unsupported(Interpreter&, const Value&, const Args&) {
                 "string methods encode, translate and maketrans are not supported");
 }
 
-constexpr Signature kNoArgs{};
 constexpr Signature kStripArgs{{"chars"}, 0, false};
 constexpr Signature kSplitArgs{{"sep", "maxsplit"}, 0, true};
 constexpr Signature kFindArgs{{"sub", "start", "end"}, 1, false};
 constexpr Signature kPadArgs{{"width", "fillchar"}, 1, false};
 constexpr Signature kOneArg{{"value"}, 1, false};
-constexpr Signature kAnyArgs{{}, 0, true, true};
 
 constexpr MethodEntry kStrMethods[] = {
     {"strip", str_strip, kStripArgs},

@@ -14,7 +14,7 @@ Result<Rendering> render(std::string_view source, const JsonObject& variables = 
   return parsed.render(variables, options);
 }
 
-std::string text(std::string_view source, const JsonObject& variables = {}) {
+std::string rendered_text(std::string_view source, const JsonObject& variables = {}) {
   const Result<Rendering> rendered = render(source, variables);
   return rendered.ok() ? rendered.value().text : "error: " + rendered.status().message();
 }
@@ -56,34 +56,36 @@ TEST(JinjaTemplate, raise_exception_gives_exactly_its_text) {
 }
 
 TEST(JinjaTemplate, errors_are_valid_utf8) {
-  EXPECT_EQ(text("{{ '%\u00e9' % 1 }}"), "error: unsupported format character '\xEF\xBF\xBD'");
+  EXPECT_EQ(rendered_text("{{ '%\u00e9' % 1 }}"),
+            "error: unsupported format character '\xEF\xBF\xBD'");
   EXPECT_EQ(JinjaTemplate::parse("\xC3").status().message(), "template is not valid UTF-8");
 }
 
 TEST(JinjaTemplate, undefined_values_are_named_in_errors) {
-  EXPECT_EQ(text("{{ a.b }}"), "error: 'a' is undefined");
-  EXPECT_EQ(text("{{ m.b.c }}", {{"m", JsonObject{}}}),
+  EXPECT_EQ(rendered_text("{{ a.b }}"), "error: 'a' is undefined");
+  EXPECT_EQ(rendered_text("{{ m.b.c }}", {{"m", JsonObject{}}}),
             "error: 'dict object' has no attribute 'b'");
 }
 
 TEST(JinjaTemplate, lists_can_be_appended_to_and_popped_from) {
   EXPECT_EQ(
-      text(
+      rendered_text(
           "{% set q = [1, 2] %}{% set _ = q.append(3) %}{{ q }}{{ q.pop(0) }}{{ q.pop() }}{{ q }}"),
       "[1, 2, 3]13[2]");
-  EXPECT_EQ(text("{% set _ = [].append(1) %}"), "error: a list literal cannot be changed in place");
-  EXPECT_EQ(text("{% set q = [] %}{% set _ = q.append(q) %}"),
+  EXPECT_EQ(rendered_text("{% set _ = [].append(1) %}"),
+            "error: a list literal cannot be changed in place");
+  EXPECT_EQ(rendered_text("{% set q = [] %}{% set _ = q.append(q) %}"),
             "error: a list cannot be appended to itself");
-  EXPECT_EQ(text("{% set q = [] %}{% set _ = q.append([{'a': q}]) %}"),
+  EXPECT_EQ(rendered_text("{% set q = [] %}{% set _ = q.append([{'a': q}]) %}"),
             "error: a list cannot be appended to itself");
 }
 
 TEST(JinjaTemplate, from_json_reads_what_tojson_writes) {
-  EXPECT_EQ(text("{{ ('{\"a\": [1, 2.5, null]}'|from_json).a }}"), "[1, 2.5, None]");
+  EXPECT_EQ(rendered_text("{{ ('{\"a\": [1, 2.5, null]}'|from_json).a }}"), "[1, 2.5, None]");
 }
 
 TEST(JinjaTemplate, a_generator_prints_as_a_json_list) {
-  EXPECT_EQ(text("{{ [1, 2]|map('string')|tojson }}"), "[\"1\", \"2\"]");
+  EXPECT_EQ(rendered_text("{{ [1, 2]|map('string')|tojson }}"), "[\"1\", \"2\"]");
 }
 
 TEST(JinjaTemplate, time_is_utc_when_fixed) {

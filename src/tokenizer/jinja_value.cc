@@ -13,7 +13,6 @@ namespace plumb::jinja {
 namespace {
 
 constexpr std::size_t kSmallDict = 8;    // up to here a linear search is faster than an index
-constexpr int kMaxNesting = 400;         // of compared or hashed containers
 constexpr std::int64_t kWorkUnit = 64;   // bytes or elements compared in one step of the budget
 constexpr std::int64_t kTextUnit = 256;  // bytes copied in one step
 

@@ -14,6 +14,8 @@
 
 namespace plumb::jinja {
 
+inline constexpr int kMaxNesting = 400;  ///< of compared or hashed containers
+
 enum class Kind : unsigned char {
   kMissing,  ///< an argument that was not given; never seen by a template
   kUndefined,

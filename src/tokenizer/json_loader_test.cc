@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "tokenizer/encode_test_options.h"
 #include "tokenizer/tokenizer.h"
 
 namespace plumb {
@@ -10,9 +11,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr EncodeOptions kPlain{.add_special = false, .parse_special = false};
-constexpr EncodeOptions kSpecial{.add_special = false, .parse_special = true};
 
 // A character-level BPE in the older and in the newer way to write merges.
 constexpr std::string_view kModel = R"("model":{"type":"BPE","unk_token":"<unk>",

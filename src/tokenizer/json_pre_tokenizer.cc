@@ -190,11 +190,11 @@ class MetaspaceStep final : public PreTokenizerStep {
   Prepend prepend_;
 };
 
-using StepPtr = std::unique_ptr<const PreTokenizerStep>;
-using Steps = std::vector<StepPtr>;
+using PreTokenizerStepPtr = std::unique_ptr<const PreTokenizerStep>;
+using Steps = std::vector<PreTokenizerStepPtr>;
 
 Status add_split(JsonPattern pattern, Behavior behavior, bool invert, Steps* steps) {
-  PLUMB_ASSIGN(StepPtr step, SplitStep::create(std::move(pattern), behavior, invert));
+  PLUMB_ASSIGN(PreTokenizerStepPtr step, SplitStep::create(std::move(pattern), behavior, invert));
   steps->push_back(std::move(step));
   return {};
 }

@@ -15,9 +15,9 @@ namespace {
 
 // Steps from one place of the text, of which there are 4 KiB at most; what backtracks more often
 // does so without end.
-constexpr std::uint32_t kMatchLimit = 20'000;
+constexpr std::uint32_t kStopMatchLimit = 20'000;
 constexpr int kEveryPlace = 1;  // number of the callout before each place
-constexpr std::uint32_t kHeapLimitKib = 1024;
+constexpr std::uint32_t kStopHeapLimitKib = 1024;
 constexpr std::uint32_t kMaxNesting = 64;
 constexpr std::uint32_t kMaxLookbehind = 64;
 
@@ -109,9 +109,9 @@ StopRegexSearch::StopRegexSearch(const StopRegex& regex)
     : regex_(regex),
       match_(pcre2_match_data_create(1, nullptr)),
       context_(pcre2_match_context_create(nullptr)) {
-  pcre2_set_match_limit(context_, kMatchLimit);
-  pcre2_set_depth_limit(context_, kMatchLimit);
-  pcre2_set_heap_limit(context_, kHeapLimitKib);
+  pcre2_set_match_limit(context_, kStopMatchLimit);
+  pcre2_set_depth_limit(context_, kStopMatchLimit);
+  pcre2_set_heap_limit(context_, kStopHeapLimitKib);
 }
 
 StopRegexSearch::~StopRegexSearch() {
@@ -139,7 +139,7 @@ Result<StopRegexSearch::Found> StopRegexSearch::find(std::string_view subject, s
   if (rc < 0) {
     const std::string limit = rc == PCRE2_ERROR_CALLOUT
                                   ? std::to_string(StopRegex::kMaxTime.count()) + " ms in all"
-                                  : std::to_string(kMatchLimit) + " steps at one place";
+                                  : std::to_string(kStopMatchLimit) + " steps at one place";
     return invalid("takes more than " + limit +
                    " on the generated text; use a pattern that backtracks less");
   }

@@ -17,7 +17,7 @@ std::shared_ptr<const StopRegex> compiled(const Patterns& patterns) {
   return regex.ok() ? std::move(regex).value() : nullptr;
 }
 
-std::string error_of(const Patterns& patterns) {
+std::string compile_error(const Patterns& patterns) {
   return StopRegex::compile(patterns).status().message();
 }
 
@@ -147,21 +147,23 @@ TEST(StopExpressions, of_sensible_patterns_are_searched_as_long_as_the_text_grow
 }
 
 TEST(StopExpressions, patterns_are_checked) {
-  EXPECT_EQ(error_of({"("}), "stop_regex is no pattern: missing closing parenthesis at byte 1");
-  EXPECT_EQ(error_of({std::string(1025, 'a')}), "stop_regex has 1025 bytes, expected 1 to 1024");
-  EXPECT_EQ(error_of({""}), "stop_regex has 0 bytes, expected 1 to 1024");
-  EXPECT_EQ(error_of(Patterns(17, "a")), "stop_regex has 17 patterns, expected 1 to 16");
-  EXPECT_EQ(error_of({"(*LIMIT_MATCH=9)a"}), "stop_regex holds '(*', which is not offered");
-  EXPECT_EQ(error_of({"a(?C1)"}), "stop_regex holds '(?C', which is not offered");
-  EXPECT_EQ(error_of({"\xff"}), "stop_regex is not valid UTF-8");
-  EXPECT_EQ(error_of({"(?<=" + std::string(65, 'a') + ")b"}),
+  EXPECT_EQ(compile_error({"("}),
+            "stop_regex is no pattern: missing closing parenthesis at byte 1");
+  EXPECT_EQ(compile_error({std::string(1025, 'a')}),
+            "stop_regex has 1025 bytes, expected 1 to 1024");
+  EXPECT_EQ(compile_error({""}), "stop_regex has 0 bytes, expected 1 to 1024");
+  EXPECT_EQ(compile_error(Patterns(17, "a")), "stop_regex has 17 patterns, expected 1 to 16");
+  EXPECT_EQ(compile_error({"(*LIMIT_MATCH=9)a"}), "stop_regex holds '(*', which is not offered");
+  EXPECT_EQ(compile_error({"a(?C1)"}), "stop_regex holds '(?C', which is not offered");
+  EXPECT_EQ(compile_error({"\xff"}), "stop_regex is not valid UTF-8");
+  EXPECT_EQ(compile_error({"(?<=" + std::string(65, 'a') + ")b"}),
             "stop_regex looks back 65 characters, expected at most 64");
   EXPECT_FALSE(StopRegex::compile({"((((a{1000}){1000}){1000}){1000})"}).ok());
   EXPECT_FALSE(StopRegex::compile({"\\C"}).ok());
 }
 
 // The text before the leftmost match in the whole of it, found in one search.
-std::string cut_by_search(const std::string& text, const StopRegex& regex) {
+std::string cut_at_match(const std::string& text, const StopRegex& regex) {
   StopRegexSearch search(regex);
   const StopRegexSearch::Found found = search.find(text, 0, true).value();
   return found.kind == StopRegexSearch::Found::Kind::kMatch ? text.substr(0, found.begin) : text;
@@ -190,7 +192,7 @@ TEST(StopExpressions, equal_a_search_in_the_whole_text_however_it_is_cut) {
       at += len;
     }
     matcher.flush(&out);
-    ASSERT_EQ(out, cut_by_search(text, *regex)) << text << " " << patterns.front();
+    ASSERT_EQ(out, cut_at_match(text, *regex)) << text << " " << patterns.front();
   }
 }
 

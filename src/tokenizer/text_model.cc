@@ -6,7 +6,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::string_view kMark = "\xE2\x96\x81";
+constexpr std::string_view kWordMark = "\xE2\x96\x81";
 
 // SentencePiece's rule for spaces, fed one normalised stretch at a time.
 class SpaceMarker {
@@ -19,12 +19,12 @@ class SpaceMarker {
       if (c == ' ') {
         in_word_ = false;
         if (!spaces_.remove_extra) {
-          out_.append(kMark);
+          out_.append(kWordMark);
         }
         continue;
       }
       if (!in_word_ && (spaces_.remove_extra || (spaces_.add_prefix && !any_word_))) {
-        out_.append(kMark);
+        out_.append(kWordMark);
       }
       in_word_ = true;
       any_word_ = true;
@@ -44,7 +44,7 @@ class SpaceMarker {
 void append_with_marked_spaces(std::string_view text, std::string* out) {
   for (const char c : text) {
     if (c == ' ') {
-      out->append(kMark);
+      out->append(kWordMark);
     } else {
       out->push_back(c);
     }
@@ -63,7 +63,7 @@ void SpmTextModel::encode(std::string_view text, const FragmentContext& /*contex
                           EncodeScratch* scratch, std::vector<TokenId>* out) const {
   scratch->text.clear();
   if (add_space_prefix_) {
-    scratch->text.append(kMark);
+    scratch->text.append(kWordMark);
   }
   append_with_marked_spaces(text, &scratch->text);
   model_.encode(scratch->text, &scratch->merge, out);

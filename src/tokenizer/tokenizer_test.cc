@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "support/small_vocab.h"
+#include "tokenizer/encode_test_options.h"
 #include "tokenizer/split_rules.h"
 
 namespace plumb {
@@ -12,9 +13,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr EncodeOptions kPlain{.add_special = false, .parse_special = false};
-constexpr EncodeOptions kSpecial{.add_special = false, .parse_special = true};
 
 TEST(ByteBpe, merges_the_lowest_rank_first_and_the_leftmost_of_equals) {
   SmallVocab vocab;

@@ -4,17 +4,19 @@
 namespace plumb {
 namespace {
 
-constexpr std::string_view kSpace = "\xE2\x96\x81";
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 
 // Position after `from` of a U+2581 that follows another character; size() if none.
 std::size_t next_word(std::string_view text, std::size_t from) {
-  const auto is_mark = [&](std::size_t at) { return text.substr(at, kSpace.size()) == kSpace; };
-  std::size_t at = text.find(kSpace, from + 1);
+  const auto is_mark = [&](std::size_t at) {
+    return text.substr(at, kSpaceMark.size()) == kSpaceMark;
+  };
+  std::size_t at = text.find(kSpaceMark, from + 1);
   while (at != std::string_view::npos) {
-    if (at < kSpace.size() || !is_mark(at - kSpace.size())) {
+    if (at < kSpaceMark.size() || !is_mark(at - kSpaceMark.size())) {
       return at;
     }
-    at = text.find(kSpace, at + kSpace.size());
+    at = text.find(kSpaceMark, at + kSpaceMark.size());
   }
   return text.size();
 }
