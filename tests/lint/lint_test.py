@@ -16,6 +16,7 @@ import forbidden  # noqa: E402
 import layers  # noqa: E402
 import shape  # noqa: E402
 import source  # noqa: E402
+import unity  # noqa: E402
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 TABLE = 'set(PLUMB_EDGES\n  "base:"\n  "net: base"\n  "kernels_cpu: base"\n  "engine: base net"\n)\n'
@@ -131,6 +132,30 @@ class Shape(Tree):
         self.write("src/engine/x.cc", SPDX + "namespace a {\nclass B final : public C {\n" +
                    "  int x = 1;\n" * 70 + "};\nconstexpr int kT[] = {\n" + "  1,\n" * 70 +
                    "};\n}\n")
+        self.assertEqual(self.found(), [])
+
+
+class Unity(Tree):
+
+    def found(self):
+        return [line.split(" is in ")[0] for line in unity.violations(self.root)]
+
+    def test_names_of_a_file_that_another_of_the_module_has_are_found(self):
+        self.write("src/net/a.cc", "#define M 1\nnamespace p {\nnamespace {\nconstexpr int kA[2] = {1, 2};\n"
+                   "struct B final : C {};\nenum class D { kX };\nusing E = int;\n"
+                   "std::map<int, std::vector<int>> f(int a = int{1}) {\n  g(); int h = 2;\n}\n}\n"
+                   "static void s() {}\n}\n")
+        self.write("src/net/b.cc", "#define M 2\nnamespace p::q {\nvoid kA();\n}\nnamespace p {\nnamespace {\n"
+                   "int kA;\nclass B {\n};\nstruct D {};\nusing E = char;\nvoid f() {}\nvoid h();\nvoid g();\n"
+                   "}\nstatic int s = 1;\n}\n")
+        self.assertEqual(self.found(), [f"src/net/b.cc: '{name}'" for name in "B D E M f kA s".split()])
+
+    def test_equal_aliases_other_namespaces_tests_and_modules_are_not(self):
+        code = "namespace p {\nnamespace {\nusing E = int;\n%s\nTEST(X, y) {}\n}\nvoid X::f() {}\n}\n"
+        self.write("src/net/a.cc", code % "void f() {}")
+        self.write("src/net/a_test.cc", code % "void f() {}")
+        self.write("src/base/a.cc", code % "void f() {}")
+        self.write("src/net/b.cc", code % "" + "namespace p::q {\nnamespace {\nvoid f() {}\n}\n}\n")
         self.assertEqual(self.found(), [])
 
 

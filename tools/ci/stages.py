@@ -191,7 +191,7 @@ def fuzzers(results):
 
 def static_checks(results):
     results.add("format", quiet(["scripts/format", "--check"]))
-    for lint in ("docs", "forbidden", "layers", "shape"):
+    for lint in ("docs", "forbidden", "layers", "shape", "unity"):
         results.add(f"lint {lint}", quiet(["python3", f"tools/lint/{lint}.py", "."]))
 
 
