@@ -5,3 +5,7 @@ set(PLUMB_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-f
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   list(APPEND PLUMB_WARNINGS -Wthread-safety)
 endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # In a unity build g++ takes each .cc file for a header, whose types should not use an anonymous namespace.
+  list(APPEND PLUMB_WARNINGS -Wno-subobject-linkage)
+endif()
