@@ -123,6 +123,15 @@ class Shape(Tree):
         self.write("src/engine/x.h", "int x;\n")
         self.assertEqual(len(self.found()), 2)
 
+    def test_a_file_that_does_not_begin_with_its_own_header_is_found(self):
+        self.write("src/engine/x.h", SPDX + "#pragma once\n")
+        self.write("src/engine/x.cc", SPDX + '#include <map>\n#include "engine/x.h"\n')
+        self.assertEqual(self.found(), [
+            "src/engine/x.cc:1: the first include is not the file's own header"])
+        self.write("src/engine/x.cc", SPDX + '#include "engine/x.h"\n#include <map>\n')
+        self.write("src/engine/y.cc", SPDX + "#include <map>\n")
+        self.assertEqual(self.found(), [])
+
     def test_an_exception_that_is_not_needed_is_found(self):
         self.write("src/engine/allowed.cc", SPDX)
         self.assertEqual(self.found(), [

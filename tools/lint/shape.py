@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""shape.py [ROOT]: licence line, include form, and the sizes of files and functions.
+"""shape.py [ROOT]: licence line, include guard, own header first, and the sizes of files and functions.
 
 Exceptions stand in shape_allowed.tsv beside this file: path, what ("file" or a function's name),
 the limit it gets, reason. An exception that is no longer needed is a violation too.
@@ -19,6 +19,7 @@ LICENCE = "SPDX-License-Identifier: Apache-2.0"
 SCRIPT_FOLDERS = ("scripts/", ".ci/")
 CONTAINER = re.compile(r"\b(namespace|class|struct|union|enum|extern)\b[^;(){}=]*(\([^)]*\)[^;(){}=]*)?$")
 NAME = re.compile(r"([~\w:]+|operator\s*\S{1,3})\s*\(")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(\S+)', re.M)
 
 
 def needs_licence(path):
@@ -91,6 +92,15 @@ def size_violations(path, text, allowed, used):
     return found
 
 
+def includes_own_header_first(root, path, text):
+    """x.cc beside x.h: the header is compiled with nothing before it, so it is self-contained."""
+    header = re.sub(r"\.cc$", ".h", path)
+    if header == path or not path.startswith("src/") or not os.path.exists(os.path.join(root, header)):
+        return True
+    first = INCLUDE.search(text)
+    return first is not None and first.group(1) == f'"{header[len("src/"):]}"'
+
+
 def violations(root, table):
     allowed = read_allowed(table)
     used = set()
@@ -103,6 +113,8 @@ def violations(root, table):
         text = source.read(root, path)
         if path.endswith((".h", ".cuh")) and "#pragma once" not in text:
             found.append(f"{path}:1: no #pragma once")
+        if not includes_own_header_first(root, path, text):
+            found.append(f"{path}:1: the first include is not the file's own header")
         found += size_violations(path, text, allowed, used)
     found += [f"{path}: the exception for '{what}' is not needed any more"
               for path, what in sorted(set(allowed) - used)]
