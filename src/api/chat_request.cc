@@ -100,30 +100,6 @@ void check_message(FieldReader& fields, const Json& item, const std::string& pat
   fields.absorb(message);
 }
 
-void read_tools(FieldReader& fields, ChatRequest* request) {
-  const JsonArray* tools = fields.array("tools", 512);
-  const Json* choice = fields.find("tool_choice");
-  const bool is_none = choice != nullptr && choice->is_string() && choice->as_string() == "none";
-  fields.boolean("parallel_tool_calls");
-  if (fields.has("functions") || fields.has("function_call")) {
-    fields.fail(ApiError::unsupported(fields.path("functions"),
-                                      "this server does not offer tool calls yet"));
-  }
-  if (tools == nullptr || tools->empty()) {
-    if (choice != nullptr && !is_none && !(choice->is_string() && choice->as_string() == "auto")) {
-      fields.fail(ApiError::invalid("invalid_value", fields.path("tool_choice"),
-                                    "'tool_choice' needs 'tools'"));
-    }
-    return;
-  }
-  if (!is_none) {
-    fields.fail(ApiError::unsupported(
-        fields.path("tools"),
-        "this server does not parse tool calls yet; send tool_choice 'none'"));
-  }
-  request->tools = *tools;
-}
-
 void check_template_kwargs(FieldReader& fields, const JsonObject& kwargs) {
   constexpr std::size_t kMaxKwargs = 64;
   const std::string path = fields.path("chat_template_kwargs");
@@ -148,10 +124,14 @@ void read_template_fields(FieldReader& fields, ChatRequest* request) {
   }
   if (const std::optional<std::string> effort = fields.choice(
           "reasoning_effort", {"none", "minimal", "low", "medium", "high", "xhigh", "max"})) {
-    request->template_kwargs.set("reasoning_effort", *effort);
-    if (request->template_kwargs.find("enable_thinking") == nullptr) {
-      request->template_kwargs.set("enable_thinking", *effort != "none");
+    set_reasoning_effort(*effort, &request->template_kwargs);
+  }
+  if (const JsonObject* thinking = fields.object("thinking")) {
+    FieldReader inner(*thinking, fields.path("thinking"));
+    if (const auto type = inner.choice("type", {"enabled", "disabled"})) {
+      set_thinking(*type == "enabled", &request->template_kwargs);
     }
+    fields.absorb(inner);
   }
   request->add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
   request->continue_final_message = fields.boolean("continue_final_message").value_or(false);
@@ -164,6 +144,61 @@ void read_template_fields(FieldReader& fields, ChatRequest* request) {
   if (fields.has("chat_template")) {
     fields.fail(
         ApiError::unsupported(fields.path("chat_template"), "templates come from the model only"));
+  }
+}
+
+void read_reasoning_fields(FieldReader& fields, ReasoningOptions* reasoning) {
+  reasoning->separate = fields.boolean("separate_reasoning").value_or(true);
+  reasoning->stream = fields.boolean("stream_reasoning").value_or(true);
+  reasoning->is_shown = fields.boolean("include_reasoning").value_or(true);
+  const auto format = fields.choice("reasoning_format", {"none", "auto", "deepseek"});
+  if (format == "none") {
+    reasoning->separate = false;
+  }
+}
+
+// The older function_call of an answer and the role function of its result, as tool calls.
+void rename_functions(JsonArray* messages) {
+  std::string last_id;
+  int num_calls = 0;
+  for (Json& item : *messages) {
+    JsonObject& message = item.as_object();
+    const Json* call = message.find("function_call");
+    if (call != nullptr && call->is_object() && message.find("tool_calls") == nullptr) {
+      last_id = "call_" + std::to_string(++num_calls);
+      const Json function = *call;
+      message.erase("function_call");
+      message.set(
+          "tool_calls",
+          JsonArray{JsonObject{{"id", last_id}, {"type", "function"}, {"function", function}}});
+    } else if (message.find("role")->as_string() == "function") {
+      message.set("role", "tool");
+      message.set("tool_call_id", last_id);
+    }
+  }
+}
+
+// Parts of an answer that is sent back: thoughts are its reasoning, a refusal is text.
+void rename_parts(JsonObject* message) {
+  Json* content = message->find("content");
+  if (content == nullptr || !content->is_array()) {
+    return;
+  }
+  JsonArray kept;
+  std::string thoughts;
+  for (const Json& part : content->as_array()) {
+    const std::string& type = part.find("type")->as_string();
+    if (type == "thinking") {
+      thoughts += part.find("thinking")->as_string();
+    } else if (type == "refusal") {
+      kept.emplace_back(JsonObject{{"type", "text"}, {"text", *part.find("refusal")}});
+    } else {
+      kept.push_back(part);
+    }
+  }
+  *content = std::move(kept);
+  if (!thoughts.empty() && message->find("reasoning_content") == nullptr) {
+    message->set("reasoning_content", thoughts);
   }
 }
 
@@ -187,6 +222,19 @@ void read_max_tokens(FieldReader& fields, SamplingParams* sampling) {
 
 }  // namespace
 
+void set_thinking(bool is_on, JsonObject* template_kwargs) {
+  for (const char* name : {"enable_thinking", "thinking"}) {
+    if (template_kwargs->find(name) == nullptr) {
+      template_kwargs->set(name, is_on);
+    }
+  }
+}
+
+void set_reasoning_effort(const std::string& effort, JsonObject* template_kwargs) {
+  template_kwargs->set("reasoning_effort", effort);
+  set_thinking(effort != "none", template_kwargs);
+}
+
 JsonArray read_messages(FieldReader& fields, const ApiLimits& limits) {
   const JsonArray* messages = fields.array("messages", limits.max_messages);
   if (messages == nullptr) {
@@ -201,7 +249,12 @@ JsonArray read_messages(FieldReader& fields, const ApiLimits& limits) {
   for (std::size_t i = 0; i < messages->size(); ++i) {
     check_message(fields, (*messages)[i], fields.path("messages") + "[" + std::to_string(i) + "]");
   }
-  return *messages;
+  JsonArray out = fields.ok() ? *messages : JsonArray();
+  rename_functions(&out);
+  for (Json& message : out) {
+    rename_parts(&message.as_object());
+  }
+  return out;
 }
 
 std::variant<ChatRequest, ApiError> read_chat_request(const Json& body,
@@ -216,13 +269,14 @@ std::variant<ChatRequest, ApiError> read_chat_request(const Json& body,
   request.generation = read_generation_params(fields, defaults, limits);
   read_max_tokens(fields, &request.generation.sampling);
   read_logprobs(fields, limits, &request.generation.sampling);
-  read_tools(fields, &request);
+  request.tool_use = read_tool_use(fields);
   for (const char* name : {"conversation", "prompt", "documents"}) {
     if (fields.has(name)) {
       fields.fail(ApiError::unsupported(fields.path(name), "this server does not offer it"));
     }
   }
   read_template_fields(fields, &request);
+  read_reasoning_fields(fields, &request.reasoning);
   if (!fields.ok()) {
     return *fields.error();
   }

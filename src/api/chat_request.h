@@ -7,15 +7,26 @@
 
 #include "api/error.h"
 #include "api/generation_params.h"
+#include "api/tools.h"
 #include "base/json.h"
 
 namespace plumb {
 
-/// A checked body of POST /v1/chat/completions.
+/// What becomes of the reasoning of an answer. Whether and how hard a model reasons is said by
+/// variables of its template, see set_reasoning_effort(), and by the budget in GenerationParams.
+struct ReasoningOptions {
+  bool separate = true;  ///< apart from the text; otherwise it stays there as the model wrote it
+  bool stream = true;    ///< in deltas as it comes; otherwise in one when it is over
+  bool is_shown = true;  ///< otherwise it is counted and left out
+};
+
+/// A conversation to be answered: a checked body of POST /v1/chat/completions, or that of another
+/// dialect brought into the same form.
 struct ChatRequest {
   GenerationParams generation;
-  JsonArray messages;          ///< each an object with a known role and well-formed content
-  Json tools;                  ///< array or null, for the template
+  JsonArray messages;  ///< each an object with a known role and well-formed content
+  ToolUse tool_use;
+  ReasoningOptions reasoning;
   JsonObject template_kwargs;  ///< further variables of the template
   bool add_generation_prompt = true;
   bool continue_final_message = false;
@@ -27,7 +38,15 @@ std::variant<ChatRequest, ApiError> read_chat_request(const Json& body,
                                                       const SamplingDefaults& defaults,
                                                       const ApiLimits& limits);
 
-/// The messages of a body that has them (chat, /tokenize): every role and content checked.
+/// Sets the variables by which templates switch reasoning on or off, where the request does not set
+/// them itself: enable_thinking and thinking.
+void set_thinking(bool is_on, JsonObject* template_kwargs);
+
+/// Sets the variable reasoning_effort, and those of set_thinking(): off for the effort "none".
+void set_reasoning_effort(const std::string& effort, JsonObject* template_kwargs);
+
+/// The messages of a body that has them (chat, /tokenize): every role and content checked. The
+/// older function_call and the role function are told as tool_calls and the role tool.
 JsonArray read_messages(FieldReader& fields, const ApiLimits& limits);
 
 }  // namespace plumb

@@ -19,18 +19,21 @@ namespace plumb {
 /// asked for. Thread: any single one.
 class ChatResponse {
  public:
-  ChatResponse(ResponseEnvelope envelope, const GenerationParams& params);
+  /// is_function_form: calls are told as the older function_call.
+  ChatResponse(ResponseEnvelope envelope, const GenerationParams& params,
+               bool is_function_form = false);
 
   /// The first chunk of a choice: the role.
   Json start(std::int64_t index) const;
-  Json delta(const ChoiceDelta& delta) const;
+  /// A chunk for each piece; none if the delta holds nothing that the client is told.
+  std::vector<Json> delta(const ChoiceDelta& delta) const;
   Json end(const ChoiceEnd& end) const;
   /// The chunk without choices that carries the usage.
   Json usage(const Usage& usage) const;
 
-  /// The whole object; texts[i], tokens[i], ends[i] belong to choice i. `prompt`: its tokens with
+  /// The whole object; answers[i], tokens[i], ends[i] belong to choice i. `prompt`: its tokens with
   /// log probabilities, when they were asked for.
-  Json complete(const std::vector<std::string>& texts,
+  Json complete(const std::vector<std::vector<AnswerPart>>& answers,
                 const std::vector<std::vector<TokenText>>& tokens,
                 const std::vector<ChoiceEnd>& ends,
                 const std::vector<TokenText>& prompt = {}) const;
@@ -39,6 +42,10 @@ class ChatResponse {
   Json chunk(std::int64_t index, JsonObject delta, Json logprobs, Json finish_reason,
              const ChoiceEnd* end) const;
   Json logprobs(const std::vector<TokenText>& tokens) const;
+  void add_call(std::int64_t index, const ToolCallDelta& call, std::vector<Json>* chunks) const;
+  JsonObject message(const std::vector<AnswerPart>& answer) const;
+  std::string_view finish_reason(FinishReason reason) const;
+  void add_malformed(const ChoiceEnd& end, JsonObject* choice) const;
 
   ResponseEnvelope envelope_;
   bool include_logprobs_;
@@ -46,6 +53,8 @@ class ChatResponse {
   bool return_token_ids_;
   bool return_prompt_logprobs_;
   bool tokens_as_ids_;
+  bool return_meta_info_;
+  bool is_function_form_;
 };
 
 }  // namespace plumb

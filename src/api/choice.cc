@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
+#include <utility>
 
 #include "base/text.h"
 
@@ -12,7 +14,65 @@ namespace plumb {
 std::string_view finish_reason_text(FinishReason reason) {
   PLUMB_CHECK(reason != FinishReason::kNone && reason != FinishReason::kAbort,
               "no finish reason of the API");
-  return reason == FinishReason::kLength ? "length" : "stop";
+  switch (reason) {
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kToolCalls:
+      return "tool_calls";
+    default:
+      return "stop";
+  }
+}
+
+bool merge_delta(ChoiceDelta* delta, ChoiceDelta* next) {
+  const bool is_late_reasoning =
+      !next->reasoning.empty() && !(delta->text.empty() && delta->calls.empty());
+  if (is_late_reasoning || (!next->text.empty() && !delta->calls.empty())) {
+    return false;
+  }
+  delta->reasoning += next->reasoning;
+  delta->text += next->text;
+  for (ToolCallDelta& call : next->calls) {
+    if (delta->calls.empty() || delta->calls.back().index != call.index) {
+      delta->calls.push_back(std::move(call));
+      continue;
+    }
+    delta->calls.back().arguments += call.arguments;
+    delta->calls.back().has_ended = delta->calls.back().has_ended || call.has_ended;
+  }
+  std::move(next->tokens.begin(), next->tokens.end(), std::back_inserter(delta->tokens));
+  return true;
+}
+
+void append_delta(const ChoiceDelta& delta, std::vector<AnswerPart>* parts) {
+  const auto append = [parts](AnswerKind kind, const std::string& text) {
+    if (text.empty()) {
+      return;
+    }
+    if (parts->empty() || parts->back().kind != kind) {
+      parts->push_back({kind, ""});
+    }
+    parts->back().text += text;
+  };
+  append(AnswerKind::kReasoning, delta.reasoning);
+  append(AnswerKind::kText, delta.text);
+  for (const ToolCallDelta& call : delta.calls) {
+    if (call.is_first()) {
+      parts->push_back({AnswerKind::kCall, "", call.id, call.name});
+    }
+    PLUMB_CHECK(!parts->empty() && parts->back().kind == AnswerKind::kCall,
+                "a delta of a call that has not begun");
+    parts->back().text += call.arguments;
+    parts->back().has_ended = parts->back().has_ended || call.has_ended;
+  }
+}
+
+std::string text_of(const std::vector<AnswerPart>& parts, AnswerKind kind) {
+  std::string text;
+  for (const AnswerPart& part : parts) {
+    text += part.kind == kind ? part.text : "";
+  }
+  return text;
 }
 
 Json stop_reason(const ChoiceEnd& end) {
@@ -76,6 +136,7 @@ Usage sum_usage(const std::vector<ChoiceEnd>& ends, std::int64_t choices_per_pro
   Usage sum;
   for (const ChoiceEnd& end : ends) {
     sum.completion_tokens += end.usage.completion_tokens;
+    sum.reasoning_tokens += end.usage.reasoning_tokens;
     if (end.index % choices_per_prompt == 0) {
       sum.prompt_tokens += end.usage.prompt_tokens;
       sum.cached_tokens += end.usage.cached_tokens;
@@ -90,7 +151,7 @@ Json usage_to_json(const Usage& usage) {
       {"completion_tokens", usage.completion_tokens},
       {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
       {"prompt_tokens_details", JsonObject{{"cached_tokens", usage.cached_tokens}}},
-      {"completion_tokens_details", JsonObject{{"reasoning_tokens", 0},
+      {"completion_tokens_details", JsonObject{{"reasoning_tokens", usage.reasoning_tokens},
                                                {"accepted_prediction_tokens", 0},
                                                {"rejected_prediction_tokens", 0}}},
   };

@@ -11,33 +11,75 @@
 
 namespace plumb {
 
+/// What an answer consists of.
+enum class AnswerKind : unsigned char { kText, kReasoning, kCall };
+
 /// One token as the API reports it: exact bytes and log probabilities.
 struct TokenText {
   TokenId token = -1;
   std::string bytes;
   float logprob = 0.0F;
-  std::vector<TokenText> top;  ///< most likely first; one level only
-  std::int64_t rank = 0;       ///< of a prompt token: 1 = the most likely
+  std::vector<TokenText> top;           ///< most likely first; one level only
+  std::int64_t rank = 0;                ///< of a prompt token: 1 = the most likely
+  AnswerKind kind = AnswerKind::kText;  ///< kText if any of its bytes are text of the answer
 };
 
-/// New text of one choice, with the tokens whose text it holds.
+/// New pieces of one tool call.
+struct ToolCallDelta {
+  std::int64_t index = 0;  ///< of the call in its choice: 0, 1, 2 …
+  std::string id;          ///< in the first delta of a call only, like the name, and whole
+  std::string name;
+  std::string arguments;   ///< a fragment; those of a call together are one JSON object
+  bool has_ended = false;  ///< nothing more comes of the call
+
+  bool is_first() const { return !name.empty(); }
+};
+
+/// New pieces of one choice, with the tokens that hold them. They came in this order: reasoning,
+/// text, calls; what the model wrote in another order comes as several deltas.
 struct ChoiceDelta {
   std::int64_t index = 0;
-  std::string text;  ///< whole UTF-8 characters
+  std::string text;  ///< whole UTF-8 characters, as reasoning
   std::vector<TokenText> tokens;
+  std::string reasoning{};
+  std::vector<ToolCallDelta> calls{};  ///< in their order, one element for each call
+
+  bool has_pieces() const { return !text.empty() || !reasoning.empty() || !calls.empty(); }
 };
+
+/// Adds the pieces of the next delta to those of a former one. False, and nothing is done, if they
+/// would no longer be in the order of a delta.
+bool merge_delta(ChoiceDelta* delta, ChoiceDelta* next);
+
+/// A part of a whole answer.
+struct AnswerPart {
+  AnswerKind kind = AnswerKind::kText;
+  std::string text;  ///< of a call: its arguments, one JSON object
+  std::string id{};  ///< of a call, as its name
+  std::string name{};
+  bool has_ended = false;  ///< of a call
+
+  bool operator==(const AnswerPart&) const = default;
+};
+
+/// Adds a delta to the parts of an answer, which are in the order in which the model wrote them.
+void append_delta(const ChoiceDelta& delta, std::vector<AnswerPart>* parts);
+
+/// The texts of all parts of that kind, one behind the other.
+std::string text_of(const std::vector<AnswerPart>& parts, AnswerKind kind = AnswerKind::kText);
 
 /// Why and how a choice ended.
 struct ChoiceEnd {
   std::int64_t index = 0;
   FinishReason reason = FinishReason::kNone;
-  std::string matched_stop;    ///< with kStop by a string
-  TokenId matched_token = -1;  ///< with kStop by a token id
+  std::string matched_stop;      ///< with kStop by a string
+  TokenId matched_token = -1;    ///< with kStop by a token id
+  std::string malformed_call{};  ///< what the model wrote of calls that are none
   Usage usage;
   Timings timings;
 };
 
-/// "stop" or "length". Requires not kNone, not kAbort.
+/// "stop", "length" or "tool_calls". Requires not kNone, not kAbort.
 std::string_view finish_reason_text(FinishReason reason);
 
 /// Which stop string or token ended the choice; null for another reason.

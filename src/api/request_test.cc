@@ -176,6 +176,60 @@ TEST(ChatRequest, of_many_unknown_nested_fields_some_are_kept) {
   EXPECT_EQ(std::get<ChatRequest>(result).ignored_fields.size(), 100U);
 }
 
+TEST(ChatRequest, reasoning_is_switched_by_variables_of_the_template) {
+  const auto kwargs = [](const std::string& members) {
+    return to_text(Json(std::get<ChatRequest>(read_chat(members)).template_kwargs));
+  };
+  EXPECT_EQ(kwargs(""), "{}");
+  EXPECT_EQ(kwargs(R"(,"reasoning_effort":"none")"),
+            R"({"reasoning_effort":"none","enable_thinking":false,"thinking":false})");
+  EXPECT_EQ(kwargs(R"(,"reasoning_effort":"low","chat_template_kwargs":{"enable_thinking":false})"),
+            R"({"enable_thinking":false,"reasoning_effort":"low","thinking":true})");
+  EXPECT_EQ(kwargs(R"(,"thinking":{"type":"disabled"})"),
+            R"({"enable_thinking":false,"thinking":false})");
+  EXPECT_EQ(chat_error(R"(,"thinking":{"type":"maybe"})"), "400 invalid_value thinking.type");
+  EXPECT_EQ(chat_error(R"(,"reasoning_effort":"huge")"), "400 invalid_value reasoning_effort");
+}
+
+TEST(ChatRequest, what_becomes_of_reasoning_is_read) {
+  const auto options = [](const std::string& members) {
+    return std::get<ChatRequest>(read_chat(members)).reasoning;
+  };
+  EXPECT_TRUE(options("").separate && options("").stream && options("").is_shown);
+  EXPECT_FALSE(options(R"(,"separate_reasoning":false)").separate);
+  EXPECT_FALSE(options(R"(,"reasoning_format":"none")").separate);
+  EXPECT_FALSE(options(R"(,"stream_reasoning":false)").stream);
+  EXPECT_FALSE(options(R"(,"include_reasoning":false)").is_shown);
+  EXPECT_EQ(chat_error(R"(,"separate_reasoning":1)"), "400 invalid_type separate_reasoning");
+}
+
+TEST(ChatRequest, the_older_function_messages_become_tool_calls) {
+  const Json body =
+      parse_json(
+          R"({"messages":[{"role":"user","content":"x"},)"
+          R"({"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},)"
+          R"({"role":"function","name":"f","content":"1"}]})")
+          .value();
+  const auto read = read_chat_request(body, SamplingDefaults(), ApiLimits());
+  EXPECT_EQ(to_text(std::get<ChatRequest>(read).messages),
+            R"([{"role":"user","content":"x"},)"
+            R"({"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function",)"
+            R"("function":{"name":"f","arguments":"{}"}}]},)"
+            R"({"role":"tool","name":"f","content":"1","tool_call_id":"call_1"}])");
+}
+
+TEST(ChatRequest, thoughts_among_the_parts_of_an_answer_are_its_reasoning) {
+  const Json body =
+      parse_json(
+          R"({"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"t"},)"
+          R"({"type":"text","text":"a"},{"type":"refusal","refusal":"r"}]}]})")
+          .value();
+  const auto read = read_chat_request(body, SamplingDefaults(), ApiLimits());
+  EXPECT_EQ(to_text(std::get<ChatRequest>(read).messages),
+            R"([{"role":"assistant","content":[{"type":"text","text":"a"},)"
+            R"({"type":"text","text":"r"}],"reasoning_content":"t"}])");
+}
+
 std::string with_field(const std::string& field) {
   return body_error(R"({"messages":[{"role":"user","content":"x"}],)" + field + "}");
 }

@@ -37,7 +37,8 @@ TEST(ChatResponse, the_whole_object_counts_the_prompt_once) {
   const ChatResponse response(kEnvelope, params);
   const ChoiceEnd first{.index = 0, .reason = FinishReason::kEos, .usage = {5, 3, 0}};
   const ChoiceEnd second{.index = 1, .reason = FinishReason::kLength, .usage = {5, 4, 4}};
-  const Json whole = response.complete({"a", "b"}, {{}, {}}, {first, second});
+  const Json whole = response.complete({{{AnswerKind::kText, "a"}}, {{AnswerKind::kText, "b"}}},
+                                       {{}, {}}, {first, second});
   EXPECT_EQ(to_text(*whole.find("usage")).substr(0, 61),
             R"({"prompt_tokens":5,"completion_tokens":7,"total_tokens":12,"p)");
   EXPECT_EQ(
@@ -52,9 +53,110 @@ TEST(ChatResponse, a_token_that_is_no_text_alone_shows_its_bytes) {
   GenerationParams params;
   params.sampling.logprobs = true;
   const ChatResponse response(kEnvelope, params);
-  const Json chunk = response.delta({0, "", {{.token = 1, .bytes = "\xe4\xbd", .logprob = -0.5F}}});
-  EXPECT_EQ(to_text(*chunk.find("choices")->as_array()[0].find("logprobs")->find("content")),
+  const std::vector<Json> chunks =
+      response.delta({0, "", {{.token = 1, .bytes = "\xe4\xbd", .logprob = -0.5F}}});
+  ASSERT_EQ(chunks.size(), 1U);
+  EXPECT_EQ(to_text(*chunks[0].find("choices")->as_array()[0].find("logprobs")->find("content")),
             R"([{"token":"\\xe4\\xbd","logprob":-0.5,"bytes":[228,189],"top_logprobs":[]}])");
+}
+
+std::string choices_of(const Json& chunk) {
+  return to_text(*chunk.find("choices"));
+}
+
+std::string choice_with(const std::string& delta) {
+  return R"([{"index":0,"delta":)" + delta + R"(,"logprobs":null,"finish_reason":null}])";
+}
+
+TEST(ChatResponse, a_streamed_call_says_id_type_and_name_once) {
+  const ChatResponse response(kEnvelope, GenerationParams());
+  const std::vector<Json> first = response.delta(
+      {.index = 0,
+       .text = "",
+       .tokens = {},
+       .reasoning = "hm",
+       .calls = {{.index = 0, .id = "call_A", .name = "f", .arguments = "{\"a\":"}}});
+  ASSERT_EQ(first.size(), 3U);
+  EXPECT_EQ(choices_of(first[0]), choice_with(R"({"reasoning_content":"hm"})"));
+  EXPECT_EQ(choices_of(first[1]),
+            choice_with(R"({"tool_calls":[{"index":0,"id":"call_A","type":"function",)"
+                        R"("function":{"name":"f","arguments":""}}]})"));
+  EXPECT_EQ(choices_of(first[2]),
+            choice_with(R"({"tool_calls":[{"index":0,"function":{"arguments":"{\"a\":"}}]})"));
+  const std::vector<Json> rest =
+      response.delta({.index = 0,
+                      .text = "",
+                      .tokens = {},
+                      .calls = {{.index = 0, .arguments = "1}", .has_ended = true}}});
+  ASSERT_EQ(rest.size(), 1U);
+  EXPECT_EQ(choices_of(rest[0]),
+            choice_with(R"({"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]})"));
+  EXPECT_EQ(choices_of(response.end({.index = 0, .reason = FinishReason::kToolCalls})),
+            R"([{"index":0,"delta":{},"logprobs":null,"finish_reason":"tool_calls",)"
+            R"("stop_reason":null}])");
+}
+
+TEST(ChatResponse, tokens_without_a_piece_are_told_only_where_they_were_asked_for) {
+  const ChoiceDelta held{
+      .index = 0, .text = "", .tokens = {{.token = 3, .kind = AnswerKind::kCall}}};
+  EXPECT_TRUE(ChatResponse(kEnvelope, GenerationParams()).delta(held).empty());
+  GenerationParams params;
+  params.sampling.logprobs = true;
+  EXPECT_TRUE(ChatResponse(kEnvelope, params).delta(held).empty());
+  params.return_token_ids = true;
+  const std::vector<Json> chunks = ChatResponse(kEnvelope, params).delta(held);
+  ASSERT_EQ(chunks.size(), 1U);
+  EXPECT_EQ(choices_of(chunks[0]), choice_with(R"({"content":"","token_ids":[3]})"));
+}
+
+TEST(ChatResponse, an_answer_of_calls_alone_has_no_content) {
+  const ChatResponse response(kEnvelope, GenerationParams());
+  const auto message = [&](const std::vector<AnswerPart>& parts) {
+    const Json whole = response.complete(
+        {parts}, {{}}, {{.index = 0, .reason = FinishReason::kToolCalls, .usage = {}}});
+    return to_text(*whole.find("choices")->as_array()[0].find("message"));
+  };
+  const AnswerPart call{AnswerKind::kCall, R"({"a":1})", "call_A", "f", true};
+  EXPECT_EQ(message({call}),
+            R"({"role":"assistant","content":null,"refusal":null,"tool_calls":[{"id":"call_A",)"
+            R"("type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]})");
+  EXPECT_EQ(
+      message({{AnswerKind::kReasoning, "r"}, {AnswerKind::kText, "t"}, call}).substr(0, 84),
+      R"({"role":"assistant","content":"t","refusal":null,"reasoning_content":"r","tool_calls)");
+  EXPECT_EQ(message({{AnswerKind::kReasoning, "r"}}),
+            R"({"role":"assistant","content":null,"refusal":null,"reasoning_content":"r"})");
+  EXPECT_EQ(message({}), R"({"role":"assistant","content":"","refusal":null})");
+}
+
+TEST(ChatResponse, the_older_form_has_one_function_call) {
+  const ChatResponse response(kEnvelope, GenerationParams(), /*is_function_form=*/true);
+  const AnswerPart call{AnswerKind::kCall, "{}", "call_A", "f", true};
+  const ChoiceEnd end{.index = 0, .reason = FinishReason::kToolCalls, .usage = {}};
+  const Json whole = response.complete({{call}}, {{}}, {end});
+  const Json& choice = whole.find("choices")->as_array()[0];
+  EXPECT_EQ(to_text(*choice.find("message")),
+            R"({"role":"assistant","content":null,"refusal":null,)"
+            R"("function_call":{"name":"f","arguments":"{}"}})");
+  EXPECT_EQ(*choice.find("finish_reason"), Json("function_call"));
+  const std::vector<Json> chunks =
+      response.delta({.index = 0,
+                      .text = "",
+                      .tokens = {},
+                      .calls = {{.index = 0, .id = "call_A", .name = "f", .arguments = "{}"}}});
+  ASSERT_EQ(chunks.size(), 2U);
+  EXPECT_EQ(choices_of(chunks[0]), choice_with(R"({"function_call":{"name":"f","arguments":""}})"));
+  EXPECT_EQ(choices_of(chunks[1]), choice_with(R"({"function_call":{"arguments":"{}"}})"));
+}
+
+TEST(ChatResponse, a_malformed_call_is_told_as_meta_information) {
+  GenerationParams params;
+  params.return_meta_info = true;
+  const ChatResponse response(kEnvelope, params);
+  const Json end =
+      response.end({.index = 0, .reason = FinishReason::kEos, .malformed_call = "{\"x"});
+  EXPECT_EQ(choices_of(end),
+            R"([{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop","stop_reason":null,)"
+            R"("plumb":{"malformed_call":"{\"x"}}])");
 }
 
 TEST(CompletionResponse, an_echoed_prompt_has_no_first_logprob_and_offsets_start_at_zero) {

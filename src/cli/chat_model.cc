@@ -142,7 +142,9 @@ class LocalChatModel final : public ChatModel {
     if (const auto* error = std::get_if<ApiError>(&read)) {
       return chat_error(*error);
     }
-    auto choices = model.chat_choices(std::get<ChatRequest>(read), "chat");
+    auto request = std::get<ChatRequest>(read);
+    request.reasoning.separate = false;  // a person reads it where it was written
+    auto choices = model.chat_choices(request, "chat");
     if (const auto* error = std::get_if<ApiError>(&choices)) {
       return chat_error(*error);
     }
@@ -266,12 +268,15 @@ class RemoteChatModel final : public ChatModel {
       return {};
     }
     const Json* delta = choices->as_array().front().find("delta");
-    const Json* content = delta == nullptr ? nullptr : delta->find("content");
-    if (content != nullptr && content->is_string() && !content->as_string().empty()) {
+    for (const char* member : {"reasoning_content", "content"}) {
+      const Json* text = delta == nullptr ? nullptr : delta->find(member);
+      if (text == nullptr || !text->is_string() || text->as_string().empty()) {
+        continue;
+      }
       if (stats->seconds_to_first == 0) {
         stats->seconds_to_first = seconds_between(start, system_clock().now());
       }
-      on_text(content->as_string());
+      on_text(text->as_string());
     }
     return {};
   }

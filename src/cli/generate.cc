@@ -44,6 +44,7 @@ class GenerateCommand final : public Command {
         "run the same command.");
     add_struct(app, serving_.engine);
     add_struct(app, serving_.grammar);
+    add_struct(app, serving_.parsers);
     add_struct(app, serving_.engine.scheduler);
     add_struct(app, serving_.engine.tiers);
     add_struct(app, serving_.layout);

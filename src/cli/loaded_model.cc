@@ -117,6 +117,8 @@ Result<TextParts> load_text_parts(const Checkpoint& checkpoint) {
   TextParts parts;
   PLUMB_ASSIGN(parts.tokenizer, load_tokenizer(checkpoint));
   PLUMB_ASSIGN(parts.chat_template, load_chat_template(checkpoint, *parts.tokenizer));
+  PLUMB_ASSIGN(const std::optional<std::string> source, chat_template_source(checkpoint));
+  parts.template_source = source.value_or("");
   if (checkpoint.kind() != Checkpoint::Kind::kGguf) {
     PLUMB_ASSIGN(const Json generation, optional_json(checkpoint, "generation_config.json"));
     parts.defaults = defaults_of(generation);

@@ -20,6 +20,7 @@ namespace plumb {
 struct TextParts {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<ChatTemplate> chat_template;
+  std::string template_source;  ///< its text; empty without one
   SamplingDefaults defaults;
 };
 

@@ -55,6 +55,7 @@ class ServeCommand final : public Command {
     add_struct(app, server_);
     add_struct(app, serving_.engine);
     add_struct(app, serving_.grammar);
+    add_struct(app, serving_.parsers);
     add_struct(app, serving_.engine.scheduler);
     add_struct(app, serving_.engine.tiers);
     add_struct(app, serving_.layout);

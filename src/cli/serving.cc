@@ -58,6 +58,9 @@ void append_violations(const ServingOptions& options, std::vector<Status>* viola
   if (Status status = validate(options.engine.scheduler); !status.ok()) {
     violations->push_back(std::move(status));
   }
+  for (Status& status : check_parsers(options.parsers)) {
+    violations->push_back(std::move(status));
+  }
   const std::int64_t max_context = options.engine.max_context;
   if (max_context > 0 && options.engine.min_context > max_context) {
     violations->emplace_back(Code::kInvalidArgument,
@@ -122,7 +125,8 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, 
   served.trained_context_len = facts.max_context_len;
   served.defaults = text.defaults;
   serving->text_ = std::make_unique<ServedModel>(std::move(served), std::move(text.tokenizer),
-                                                 std::move(text.chat_template));
+                                                 std::move(text.chat_template),
+                                                 text.template_source, options.parsers);
   serving->constraints_ = std::make_unique<ConstraintCompiler>(
       serving->text_->tokenizer(), facts.vocab_size, options.grammar, thread_clock());
   serving->service_ = std::make_unique<TextService>(*serving->text_, *serving->engine_,
@@ -136,6 +140,14 @@ Serving::~Serving() {
     engine_->stop();
   }
 }
+
+namespace {
+
+Json name_of(const auto* format) {
+  return format == nullptr ? Json() : Json(format->name);
+}
+
+}  // namespace
 
 Json Serving::describe() const {
   ServingOptions shown = options_;
@@ -153,6 +165,8 @@ Json Serving::describe() const {
       {"max_total_num_tokens", engine_->memory_plan().kv_tokens()},
       {"engine", options_to_json(bind_options(shown.engine))},
       {"grammar", options_to_json(bind_options(shown.grammar))},
+      {"parsers", JsonObject{{"tool_call_parser", name_of(text_->output().tools())},
+                             {"reasoning_parser", name_of(text_->output().reasoning())}}},
       {"scheduler", options_to_json(bind_options(shown.engine.scheduler))},
       {"cache_tiers", options_to_json(bind_options(shown.engine.tiers))},
       {"layout", options_to_json(bind_options(shown.layout))},

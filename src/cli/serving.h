@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "engine/engine_options.h"
 #include "frontend/constraint_compiler.h"
+#include "frontend/model_output.h"
 #include "frontend/served_model.h"
 #include "frontend/text_service.h"
 #include "model/model.h"
@@ -46,6 +47,7 @@ struct ServingOptions {
   ModelOptions layout;
   EngineOptions engine;
   GrammarOptions grammar;
+  ParserOptions parsers;
 };
 
 /// Rules that the range of one option cannot say; appends a status for each broken one.

@@ -2,7 +2,6 @@
 #include "frontend/generation.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace plumb {
@@ -119,10 +118,16 @@ void Generation::on_event(std::size_t index, const StreamEvent& event) {
   if (listener_ == nullptr) {  // it may cancel from within each call
     return;
   }
-  const bool had_matched = choice.stream.matched_stop().has_value();
-  ChoiceDelta delta = choice.stream.consume(event);
-  const bool has_matched = choice.stream.matched_stop().has_value();
-  report_delta(choice, std::move(delta), has_matched || event.finish != FinishReason::kNone);
+  const bool was_over = choice.stream.is_over();
+  std::vector<ChoiceDelta> deltas = choice.stream.consume(event);
+  const bool is_over = choice.stream.is_over();
+  for (ChoiceDelta& delta : deltas) {
+    delta.index = static_cast<std::int64_t>(index);
+    report_delta(choice, std::move(delta));
+  }
+  if (is_over || event.finish != FinishReason::kNone) {
+    speak(choice);
+  }
   if (listener_ == nullptr) {
     return;
   }
@@ -130,7 +135,7 @@ void Generation::on_event(std::size_t index, const StreamEvent& event) {
     fail(choice.stream.status());
     return;
   }
-  if (has_matched && !had_matched && event.finish == FinishReason::kNone) {
+  if (is_over && !was_over && event.finish == FinishReason::kNone) {
     engine_.abort(choice.seq);  // its last event brings the usage
   }
   if (event.finish != FinishReason::kNone) {
@@ -138,13 +143,20 @@ void Generation::on_event(std::size_t index, const StreamEvent& event) {
   }
 }
 
-void Generation::report_delta(Choice& choice, ChoiceDelta delta, bool is_last) {
+void Generation::report_delta(Choice& choice, ChoiceDelta delta) {
   ChoiceDelta& waiting = choice.waiting;
-  waiting.text += delta.text;
-  std::move(delta.tokens.begin(), delta.tokens.end(), std::back_inserter(waiting.tokens));
-  const bool is_due =
-      is_last || !choice.has_spoken || std::ssize(waiting.tokens) >= choice.stream_interval;
-  if (!is_due || (waiting.text.empty() && waiting.tokens.empty())) {
+  if (!merge_delta(&waiting, &delta)) {
+    speak(choice);
+    waiting = std::move(delta);
+  }
+  if (!choice.has_spoken || std::ssize(waiting.tokens) >= choice.stream_interval) {
+    speak(choice);
+  }
+}
+
+void Generation::speak(Choice& choice) {
+  ChoiceDelta& waiting = choice.waiting;
+  if (listener_ == nullptr || (!waiting.has_pieces() && waiting.tokens.empty())) {
     return;
   }
   choice.has_spoken = true;
@@ -171,9 +183,11 @@ void Generation::finish(std::size_t index, const StreamEvent& event) {
   end.index = static_cast<std::int64_t>(index);
   end.usage = event.usage;
   end.timings = event.timings;
-  if (const std::optional<std::string> stop = choice.stream.matched_stop()) {
+  end.usage.reasoning_tokens = choice.stream.num_reasoning_tokens();
+  end.malformed_call = choice.stream.malformed_call();
+  if (choice.stream.is_over()) {
     end.reason = FinishReason::kStop;
-    end.matched_stop = *stop;
+    end.matched_stop = choice.stream.matched_stop().value_or("");
     end.usage.completion_tokens = choice.stream.num_tokens();
   } else if (event.finish == FinishReason::kAbort) {
     fail({event.status, event.status_message});
@@ -181,6 +195,9 @@ void Generation::finish(std::size_t index, const StreamEvent& event) {
   } else {
     end.reason = event.finish;
     end.matched_token = event.matched_token;
+  }
+  if (end.reason != FinishReason::kLength && choice.stream.num_complete_calls() > 0) {
+    end.reason = FinishReason::kToolCalls;
   }
   listener_->on_end(std::move(end));
 }

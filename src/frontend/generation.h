@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/choice.h"
+#include "api/constraint.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "engine/engine.h"
@@ -33,6 +34,7 @@ class GenerationListener {
 /// One sequence to generate: a choice of a response.
 struct ChoiceRequest {
   Request request;
+  ConstraintSpec constraint;  ///< of all choices, in the first one; to be compiled for the request
   TextStreamOptions text;
   std::int64_t stream_interval = 1;  ///< tokens of a delta, except the first one and the last
 };
@@ -79,7 +81,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void close();
   void post(std::function<void()> event);
   void on_event(std::size_t index, const StreamEvent& event);
-  void report_delta(Choice& choice, ChoiceDelta delta, bool is_last);
+  void report_delta(Choice& choice, ChoiceDelta delta);
+  void speak(Choice& choice);
   void finish(std::size_t index, const StreamEvent& event);
   void fail(Status status);
   void report_prompt(std::size_t index, const StreamEvent& event);

@@ -21,6 +21,7 @@ class Recorder final : public GenerationListener {
   void on_delta(ChoiceDelta delta) override {
     ++num_deltas;
     texts[static_cast<std::size_t>(delta.index)] += delta.text;
+    append_delta(delta, &parts);
     if (during_delta) {
       during_delta();
     }
@@ -31,6 +32,7 @@ class Recorder final : public GenerationListener {
   void on_error(Status status) override { errors.push_back(std::move(status)); }
 
   std::vector<std::string> texts = std::vector<std::string>(4);
+  std::vector<AnswerPart> parts;  // of a single choice
   std::vector<ChoiceEnd> ends;
   std::vector<Status> errors;
   std::size_t num_prompt_tokens = 0;
@@ -236,6 +238,59 @@ TEST_F(Generations, prompt_logprobs_come_when_asked_for) {
   run();
   EXPECT_EQ(recorder_.num_prompt_tokens, 3U);
   EXPECT_EQ(recorder_.ends.size(), 1U);
+}
+
+constexpr const char* kTwoCalls =
+    R"(<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call><tool_call>{"name": "g", "arguments": {"b": "x"}}</tool_call>)";
+
+OutputOptions hermes() {
+  OutputOptions output;
+  output.format.tools = find_tool_format("hermes");
+  return output;
+}
+
+TEST_F(Generations, an_answer_with_a_complete_call_ends_with_tool_calls) {
+  says_ = kTwoCalls;
+  std::vector<ChoiceRequest> wanted = choices(1, 200);
+  wanted[0].text.output = hermes();
+  ASSERT_TRUE(make()->start(std::move(wanted)).ok());
+  run();
+  ASSERT_EQ(recorder_.ends.size(), 1U);
+  EXPECT_EQ(recorder_.ends[0].reason, FinishReason::kToolCalls);
+  ASSERT_EQ(recorder_.parts.size(), 2U);
+  EXPECT_EQ(recorder_.parts[0].text, R"({"a": 1})");
+  EXPECT_EQ(recorder_.parts[1].name, "g");
+  EXPECT_EQ(recorder_.texts[0], "");
+  expect_all_free();
+}
+
+TEST_F(Generations, a_call_that_is_cut_off_leaves_the_reason_length) {
+  says_ = kTwoCalls;
+  std::vector<ChoiceRequest> wanted = choices(1, 40);
+  wanted[0].text.output = hermes();
+  ASSERT_TRUE(make()->start(std::move(wanted)).ok());
+  run();
+  ASSERT_EQ(recorder_.ends.size(), 1U);
+  EXPECT_EQ(recorder_.ends[0].reason, FinishReason::kLength);
+  ASSERT_EQ(recorder_.parts.size(), 1U);
+  EXPECT_EQ(recorder_.parts[0].text, "{}");
+  EXPECT_EQ(recorder_.ends[0].malformed_call, R"(<tool_call>{"name": "f", "arguments": {")");
+}
+
+TEST_F(Generations, a_sequence_ends_within_a_step_of_the_only_call_that_is_wanted) {
+  says_ = kTwoCalls;
+  std::vector<ChoiceRequest> wanted = choices(1, 200);
+  wanted[0].text.output = hermes();
+  wanted[0].text.output->max_calls = 1;
+  const auto generation = make();
+  ASSERT_TRUE(generation->start(std::move(wanted)).ok());
+  run();
+  ASSERT_EQ(recorder_.ends.size(), 1U);
+  EXPECT_EQ(recorder_.ends[0].reason, FinishReason::kToolCalls);
+  EXPECT_EQ(recorder_.parts.size(), 1U);
+  EXPECT_EQ(recorder_.ends[0].usage.completion_tokens, 59);
+  EXPECT_LE(scene_->engine->stats().completion_tokens, 61);
+  expect_all_free();
 }
 
 }  // namespace

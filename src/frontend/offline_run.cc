@@ -51,17 +51,6 @@ void describe(const GenerationParams& params,
   }
 }
 
-// Null without one.
-const ConstraintSpec* constraint_of(const OfflineItem& item) {
-  const ConstraintSpec* spec = nullptr;
-  if (const auto* chat = std::get_if<ChatRequest>(&item.request)) {
-    spec = &chat->generation.constraint;
-  } else if (const auto* completion = std::get_if<CompletionRequest>(&item.request)) {
-    spec = &completion->generation.constraint;
-  }
-  return spec == nullptr || spec->is_none() ? nullptr : spec;
-}
-
 // One item on its way: collects its choices and reports the record.
 class OfflineCall final : public GenerationListener {
  public:
@@ -84,11 +73,7 @@ class OfflineCall final : public GenerationListener {
   }
 
   void on_delta(ChoiceDelta delta) override {
-    ChoiceRecord& choice = choices_[static_cast<std::size_t>(delta.index)];
-    choice.text += delta.text;
-    for (TokenText& token : delta.tokens) {
-      choice.tokens.push_back(std::move(token));
-    }
+    choices_[static_cast<std::size_t>(delta.index)].append(std::move(delta));
   }
 
   void on_end(ChoiceEnd end) override {
@@ -179,7 +164,7 @@ class OfflineRun {
       choices = choices_of(chat->generation.model,
                            [&] { return service_.model().chat_choices(*chat, item.id); });
       describe(chat->generation, choices, chat->generation.n, &envelope);
-      format = make_chat_format(std::move(envelope), chat->generation);
+      format = make_chat_format(std::move(envelope), *chat);
     } else if (const auto* completion = std::get_if<CompletionRequest>(&item.request)) {
       envelope.id = new_completion_id();
       choices = choices_of(completion->generation.model, [&] {
@@ -191,11 +176,8 @@ class OfflineRun {
     } else {
       choices = std::get<ApiError>(item.request);
     }
-    if (const ConstraintSpec* constraint = constraint_of(item)) {
-      constrain(*constraint, &choices);
-      if (stop_->load()) {  // the outcome may be that of an interruption
-        return false;
-      }
+    if (constrain(&choices) && stop_->load()) {  // the outcome may be that of an interruption
+      return false;
     }
     if (const auto* error = std::get_if<ApiError>(&choices)) {
       finish(item, error_record(item, *error), 0);
@@ -212,20 +194,21 @@ class OfflineRun {
     return is_taken;
   }
 
-  // On this thread: a file has few constraints, and nobody waits for anything else.
-  void constrain(const ConstraintSpec& constraint,
-                 std::variant<std::vector<ChoiceRequest>, ApiError>* choices) {
+  // On this thread: a file has few constraints, and nobody waits for anything else. False without
+  // one.
+  bool constrain(std::variant<std::vector<ChoiceRequest>, ApiError>* choices) {
     auto* ready = std::get_if<std::vector<ChoiceRequest>>(choices);
-    if (ready == nullptr) {
-      return;
+    if (ready == nullptr || ready->front().constraint.is_none()) {
+      return false;
     }
     ConstraintCompiler::Outcome outcome =
-        service_.constraints().compile(constraint, [this] { return stop_->load(); });
+        service_.constraints().compile(ready->front().constraint, [this] { return stop_->load(); });
     if (auto* error = std::get_if<ApiError>(&outcome)) {
       *choices = std::move(*error);
     } else {
       attach_grammar(std::get<0>(outcome), ready);
     }
+    return true;
   }
 
   bool submit(const OfflineItem& item, std::unique_ptr<ResponseFormat> format,

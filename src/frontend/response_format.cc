@@ -2,6 +2,7 @@
 #include "frontend/response_format.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "api/chat_response.h"
@@ -21,14 +22,14 @@ std::vector<ChoiceEnd> ends_of(const std::vector<ChoiceRecord>& choices) {
 
 class ChatFormat final : public ResponseFormat {
  public:
-  ChatFormat(ResponseEnvelope envelope, const GenerationParams& params)
-      : response_(std::move(envelope), params) {}
+  ChatFormat(ResponseEnvelope envelope, const ChatRequest& request)
+      : response_(std::move(envelope), request.generation, request.tool_use.is_function_form) {}
 
   std::optional<Json> start(std::int64_t index) override { return response_.start(index); }
 
   std::optional<Json> prompt(std::int64_t, std::vector<TokenText>) override { return std::nullopt; }
 
-  Json delta(const ChoiceDelta& delta) override { return response_.delta(delta); }
+  std::vector<Json> delta(const ChoiceDelta& delta) override { return response_.delta(delta); }
 
   Json end(const ChoiceEnd& end) override { return response_.end(end); }
 
@@ -37,13 +38,13 @@ class ChatFormat final : public ResponseFormat {
   }
 
   Json complete(std::vector<ChoiceRecord> choices) override {
-    std::vector<std::string> texts;
+    std::vector<std::vector<AnswerPart>> answers;
     std::vector<std::vector<TokenText>> tokens;
     for (ChoiceRecord& choice : choices) {
-      texts.push_back(std::move(choice.text));
+      answers.push_back(std::move(choice.parts));
       tokens.push_back(std::move(choice.tokens));
     }
-    return response_.complete(texts, tokens, ends_of(choices), choices.front().prompt);
+    return response_.complete(answers, tokens, ends_of(choices), choices.front().prompt);
   }
 
  private:
@@ -79,8 +80,8 @@ class CompletionFormat final : public ResponseFormat {
     return response_.delta({index, "", std::move(tokens)}, true);
   }
 
-  Json delta(const ChoiceDelta& delta) override {
-    return response_.delta(is_empty_ ? ChoiceDelta{delta.index, "", {}} : delta, false);
+  std::vector<Json> delta(const ChoiceDelta& delta) override {
+    return {response_.delta(is_empty_ ? ChoiceDelta{delta.index, "", {}} : delta, false)};
   }
 
   Json end(const ChoiceEnd& end) override { return response_.end(trimmed(end)); }
@@ -97,7 +98,7 @@ class CompletionFormat final : public ResponseFormat {
     for (ChoiceRecord& choice : choices) {
       choice.end = trimmed(*choice.end);
       if (is_empty_) {
-        choice.text.clear();
+        choice.parts.clear();
         choice.tokens.clear();
       }
     }
@@ -130,11 +131,12 @@ class CompletionFormat final : public ResponseFormat {
 
   void add(ChoiceRecord choice, std::int64_t prompt, CompletionResponse::Columns* columns) const {
     columns->outputs.push_back(choice.tokens);
+    std::string text = text_of(choice.parts);
     if (echo_) {
-      choice.text.insert(0, prompt_texts_[static_cast<std::size_t>(prompt)]);
+      text.insert(0, prompt_texts_[static_cast<std::size_t>(prompt)]);
       choice.tokens.insert(choice.tokens.begin(), choice.prompt.begin(), choice.prompt.end());
     }
-    columns->texts.push_back(std::move(choice.text));
+    columns->texts.push_back(std::move(text));
     columns->tokens.push_back(std::move(choice.tokens));
     columns->prompts.push_back(std::move(choice.prompt));
     columns->ends.push_back(*std::move(choice.end));
@@ -168,6 +170,11 @@ class CompletionFormat final : public ResponseFormat {
 
 }  // namespace
 
+void ChoiceRecord::append(ChoiceDelta delta) {
+  append_delta(delta, &parts);
+  std::move(delta.tokens.begin(), delta.tokens.end(), std::back_inserter(tokens));
+}
+
 void describe_choices(const GenerationParams& params, const std::vector<ChoiceRequest>& choices,
                       std::size_t choices_per_prompt, ResponseEnvelope* envelope) {
   for (std::size_t i = 0; params.return_token_ids && i < choices.size(); i += choices_per_prompt) {
@@ -179,8 +186,8 @@ void describe_choices(const GenerationParams& params, const std::vector<ChoiceRe
 }
 
 std::unique_ptr<ResponseFormat> make_chat_format(ResponseEnvelope envelope,
-                                                 const GenerationParams& params) {
-  return std::make_unique<ChatFormat>(std::move(envelope), params);
+                                                 const ChatRequest& request) {
+  return std::make_unique<ChatFormat>(std::move(envelope), request);
 }
 
 std::unique_ptr<ResponseFormat> make_completion_format(ResponseEnvelope envelope,

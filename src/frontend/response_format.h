@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/chat_request.h"
 #include "api/choice.h"
 #include "api/completion_request.h"
 #include "api/generation_params.h"
@@ -17,10 +18,12 @@ namespace plumb {
 
 /// Everything one choice has said, kept until a response that is not streamed is complete.
 struct ChoiceRecord {
-  std::string text;
+  std::vector<AnswerPart> parts;
   std::vector<TokenText> prompt;  ///< with log probabilities, when they were asked for
   std::vector<TokenText> tokens;
   std::optional<ChoiceEnd> end;
+
+  void append(ChoiceDelta delta);
 };
 
 /// How a kind of response looks: as chunks, or whole.
@@ -32,7 +35,8 @@ class ResponseFormat {
   virtual std::optional<Json> start(std::int64_t index) = 0;
   /// The prompt's tokens with log probabilities (echo).
   virtual std::optional<Json> prompt(std::int64_t index, std::vector<TokenText> tokens) = 0;
-  virtual Json delta(const ChoiceDelta& delta) = 0;
+  /// The chunks that a delta gives, if any.
+  virtual std::vector<Json> delta(const ChoiceDelta& delta) = 0;
   virtual Json end(const ChoiceEnd& end) = 0;
   virtual Json usage(const std::vector<ChoiceRecord>& choices) = 0;
   virtual Json complete(std::vector<ChoiceRecord> choices) = 0;
@@ -43,7 +47,7 @@ void describe_choices(const GenerationParams& params, const std::vector<ChoiceRe
                       std::size_t choices_per_prompt, ResponseEnvelope* envelope);
 
 std::unique_ptr<ResponseFormat> make_chat_format(ResponseEnvelope envelope,
-                                                 const GenerationParams& params);
+                                                 const ChatRequest& request);
 /// `prompt_texts`: text of each prompt, for echo.
 std::unique_ptr<ResponseFormat> make_completion_format(ResponseEnvelope envelope,
                                                        const CompletionRequest& request,

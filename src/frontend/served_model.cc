@@ -35,17 +35,17 @@ void add_bad_word(const Tokenizer& tokenizer, const BadWord& word, SamplingParam
   }
 }
 
-std::optional<ApiError> add_thinking_budget(const Tokenizer& tokenizer, std::int64_t budget,
+std::optional<ApiError> add_thinking_budget(const ModelOutput& output, std::int64_t budget,
                                             SamplingParams* sampling) {
-  const std::optional<TokenId> start = tokenizer.find_token("<think>");
-  const std::optional<TokenId> end = tokenizer.find_token("</think>");
-  if (!start || !end) {
+  const std::optional<ModelOutput::Marks> marks = output.reasoning_tokens();
+  if (!marks) {
     return ApiError::unsupported("reasoning_budget",
-                                 "this model's vocabulary has no <think> and </think>");
+                                 "this model's vocabulary has no tokens that mark reasoning, as "
+                                 "<think> and </think> do");
   }
   sampling->processors.push_back(
       {"thinking_budget",
-       {{"budget", budget}, {"start_token_id", *start}, {"end_token_id", *end}}});
+       {{"budget", budget}, {"start_token_id", marks->begin}, {"end_token_id", marks->end}}});
   return std::nullopt;
 }
 
@@ -73,6 +73,9 @@ void add_samples(const ChoiceRequest& first, std::int64_t n, std::vector<ChoiceR
   for (std::int64_t i = 0; i < n; ++i) {
     ChoiceRequest choice = first;
     choice.request.sampling.seed += static_cast<std::uint64_t>(i);
+    if (i > 0) {
+      choice.constraint = {};
+    }
     out->push_back(std::move(choice));
   }
 }
@@ -95,10 +98,12 @@ std::variant<Rendering, ApiError> render(const ChatTemplate* chat_template,
 }  // namespace
 
 ServedModel::ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> tokenizer,
-                         std::unique_ptr<ChatTemplate> chat_template)
+                         std::unique_ptr<ChatTemplate> chat_template,
+                         std::string_view template_source, const ParserOptions& parsers)
     : facts_(std::move(facts)),
       tokenizer_(std::move(tokenizer)),
-      chat_template_(std::move(chat_template)) {
+      chat_template_(std::move(chat_template)),
+      output_(parsers, template_source, *tokenizer_) {
   for (TokenId id = 0; id < tokenizer_->vocab_size(); ++id) {
     longest_token_bytes_ = std::max(longest_token_bytes_, std::ssize(tokenizer_->token_bytes(id)));
   }
@@ -107,7 +112,7 @@ ServedModel::ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> toke
 ChatInput ServedModel::inputs_of(const ChatRequest& request) const {
   ChatInput inputs;
   inputs.messages = request.messages;
-  inputs.tools = request.tools;
+  inputs.tools = tools_for_template(request.tool_use);
   inputs.template_kwargs = request.template_kwargs;
   inputs.add_generation_prompt = request.add_generation_prompt && !request.continue_final_message;
   inputs.continue_final_message = request.continue_final_message;
@@ -176,7 +181,7 @@ std::optional<ApiError> ServedModel::fill_sampling(const GenerationParams& param
   }
   if (params.thinking_budget) {
     if (std::optional<ApiError> error =
-            add_thinking_budget(*tokenizer_, *params.thinking_budget, sampling)) {
+            add_thinking_budget(output_, *params.thinking_budget, sampling)) {
       return error;
     }
   }
@@ -218,22 +223,31 @@ std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(
   choice.request.timeout = params.timeout;
   choice.request.queue_timeout = params.queue_timeout;
   choice.stream_interval = params.stream_interval;
+  choice.constraint = params.constraint;
   return choice;
 }
 
 std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::chat_choices(
     const ChatRequest& request, const std::string& request_id) const {
+  const bool is_told = chat_template_ != nullptr && chat_template_->uses_variable("tools");
+  if (std::optional<ApiError> error = output_.check(request.tool_use, is_told)) {
+    return *std::move(error);
+  }
   auto prompt = chat_prompt(request);
   if (auto* error = std::get_if<ApiError>(&prompt)) {
     return std::move(*error);
   }
-  auto choice = make_choice("messages", request.generation,
-                            std::get<std::vector<TokenId>>(std::move(prompt)), request_id);
-  if (auto* error = std::get_if<ApiError>(&choice)) {
+  const ReasoningStart start = output_.start_of(std::get<std::vector<TokenId>>(prompt));
+  auto made = make_choice("messages", request.generation,
+                          std::get<std::vector<TokenId>>(std::move(prompt)), request_id);
+  if (auto* error = std::get_if<ApiError>(&made)) {
     return std::move(*error);
   }
+  auto& choice = std::get<ChoiceRequest>(made);
+  choice.constraint = output_.constraint_for(request, start);
+  choice.text.output = output_.options_for(request, start);
   std::vector<ChoiceRequest> choices;
-  add_samples(std::get<ChoiceRequest>(choice), request.generation.n, &choices);
+  add_samples(choice, request.generation.n, &choices);
   return choices;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "base/json.h"
 #include "base/token_id.h"
 #include "frontend/generation.h"
+#include "frontend/model_output.h"
 #include "tokenizer/chat_template.h"
 #include "tokenizer/tokenizer.h"
 
@@ -49,12 +51,17 @@ struct CacheScope {
 class ServedModel {
  public:
   /// `chat_template` may be null: chat requests are then refused.
+  /// `template_source` is its text, by which the formats of answers are found.
   ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> tokenizer,
-              std::unique_ptr<ChatTemplate> chat_template);
+              std::unique_ptr<ChatTemplate> chat_template, std::string_view template_source = "",
+              const ParserOptions& parsers = {});
 
   const ServedModelFacts& facts() const { return facts_; }
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
+
+  /// How its answers are read.
+  const ModelOutput& output() const { return output_; }
 
   bool has_chat_template() const { return chat_template_ != nullptr; }
 
@@ -93,6 +100,7 @@ class ServedModel {
   ServedModelFacts facts_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<ChatTemplate> chat_template_;
+  ModelOutput output_;
   std::int64_t longest_token_bytes_ = 1;
 };
 

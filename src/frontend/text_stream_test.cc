@@ -20,7 +20,24 @@ class TextStreams : public testing::Test {
     return event;
   }
 
-  TextStream stream(const TextStreamOptions& options = {}) { return {*tokenizer_, options}; }
+  // A stream that finds text only, so that an event gives one delta at most.
+  struct PlainStream {
+    ChoiceDelta consume(const StreamEvent& event) {
+      std::vector<ChoiceDelta> deltas = stream.consume(event);
+      EXPECT_LE(deltas.size(), 1U);
+      return deltas.empty() ? ChoiceDelta() : std::move(deltas.front());
+    }
+
+    std::optional<std::string> matched_stop() const { return stream.matched_stop(); }
+
+    std::int64_t num_tokens() const { return stream.num_tokens(); }
+
+    TextStream stream;
+  };
+
+  PlainStream stream(const TextStreamOptions& options = {}) {
+    return {TextStream(*tokenizer_, options)};
+  }
 
   static std::string bytes_of(const ChoiceDelta& delta) {
     std::string bytes;
@@ -34,7 +51,7 @@ class TextStreams : public testing::Test {
 };
 
 TEST_F(TextStreams, a_character_comes_with_the_tokens_that_spell_it) {
-  TextStream text = stream();
+  PlainStream text = stream();
   EXPECT_EQ(text.consume(event_of("a\xE6")).text, "a");
   const ChoiceDelta waiting = text.consume(event_of("\xBC"));
   EXPECT_EQ(waiting.text, "");
@@ -49,7 +66,7 @@ TEST_F(TextStreams, any_cut_of_any_text_adds_up_and_never_breaks_a_character) {
       "Grüße, 漢字 👩‍👩‍👧 \xF0\x9F\x87\xA9\xF0\x9F\x87\xAA – ok";
   Rng rng(7);
   for (int round = 0; round < 300; ++round) {
-    TextStream text = stream();
+    PlainStream text = stream();
     std::string joined;
     std::string spelled;
     std::size_t at = 0;
@@ -70,7 +87,7 @@ TEST_F(TextStreams, any_cut_of_any_text_adds_up_and_never_breaks_a_character) {
 }
 
 TEST_F(TextStreams, bytes_that_never_become_a_character_are_replaced_at_the_end) {
-  TextStream text = stream();
+  PlainStream text = stream();
   EXPECT_EQ(text.consume(event_of("a\xE6\xBC")).text, "a");
   const ChoiceDelta last = text.consume(event_of("", FinishReason::kLength));
   EXPECT_EQ(last.text, "\xEF\xBF\xBD");
@@ -80,7 +97,7 @@ TEST_F(TextStreams, bytes_that_never_become_a_character_are_replaced_at_the_end)
 TEST_F(TextStreams, a_stop_string_over_several_tokens_ends_the_text_before_it) {
   TextStreamOptions options;
   options.stops = {"never", "END"};
-  TextStream text = stream(options);
+  PlainStream text = stream(options);
   EXPECT_EQ(text.consume(event_of("text E")).text, "text ");
   EXPECT_EQ(text.consume(event_of("N")).text, "");
   EXPECT_FALSE(text.matched_stop().has_value());
@@ -94,7 +111,7 @@ TEST_F(TextStreams, a_stop_string_over_several_tokens_ends_the_text_before_it) {
 TEST_F(TextStreams, the_beginning_of_a_stop_string_that_does_not_come_is_text) {
   TextStreamOptions options;
   options.stops = {"END"};
-  TextStream text = stream(options);
+  PlainStream text = stream(options);
   EXPECT_EQ(text.consume(event_of("aEN")).text, "a");
   EXPECT_EQ(text.consume(event_of("EN")).text, "EN");
   const ChoiceDelta last = text.consume(event_of("", FinishReason::kLength));
@@ -106,7 +123,7 @@ TEST_F(TextStreams, a_stop_string_is_kept_when_that_was_asked_for) {
   TextStreamOptions options;
   options.stops = {"END"};
   options.include_stop_str = true;
-  TextStream text = stream(options);
+  PlainStream text = stream(options);
   EXPECT_EQ(text.consume(event_of("xENDy")).text, "xEND");
   EXPECT_EQ(text.matched_stop(), "END");
 }
@@ -114,19 +131,19 @@ TEST_F(TextStreams, a_stop_string_is_kept_when_that_was_asked_for) {
 TEST_F(TextStreams, a_stop_expression_ends_the_text_and_its_match_is_kept_when_wanted) {
   TextStreamOptions options;
   options.stop_regex = StopRegex::compile({"[0-9]+;"}).value();
-  TextStream text = stream(options);
+  PlainStream text = stream(options);
   EXPECT_EQ(text.consume(event_of("no 12")).text, "no ");
   EXPECT_EQ(text.consume(event_of("3;x")).text, "");
   EXPECT_EQ(text.matched_stop(), "[0-9]+;");
   options.include_stop_str = true;
-  TextStream kept = stream(options);
+  PlainStream kept = stream(options);
   EXPECT_EQ(kept.consume(event_of("no 123;x")).text, "no 123;");
 }
 
 TEST_F(TextStreams, a_match_that_the_end_of_the_text_decides_counts) {
   TextStreamOptions options;
   options.stop_regex = StopRegex::compile({"END$"}).value();
-  TextStream text = stream(options);
+  PlainStream text = stream(options);
   EXPECT_EQ(text.consume(event_of("the END", FinishReason::kLength)).text, "the ");
   EXPECT_EQ(text.matched_stop(), "END$");
 }
@@ -135,7 +152,7 @@ TEST_F(TextStreams, stops_are_not_tested_before_min_tokens) {
   TextStreamOptions options;
   options.stops = {"b"};
   options.min_tokens = 3;
-  TextStream text = stream(options);
+  PlainStream text = stream(options);
   EXPECT_EQ(text.consume(event_of("bbb")).text, "bbb");
   EXPECT_EQ(text.consume(event_of("ab")).text, "a");
   EXPECT_EQ(text.matched_stop(), "b");
@@ -144,7 +161,7 @@ TEST_F(TextStreams, stops_are_not_tested_before_min_tokens) {
 TEST_F(TextStreams, tokens_of_the_event_in_which_a_stop_matched_come_with_their_text) {
   TextStreamOptions options;
   options.stops = {"END"};
-  TextStream text = stream(options);
+  PlainStream text = stream(options);
   EXPECT_EQ(bytes_of(text.consume(event_of("abENDxyz"))), "ab");
 }
 
@@ -155,15 +172,15 @@ TEST_F(TextStreams, a_token_that_a_stop_string_cuts_comes_with_the_part_that_is_
   StreamEvent event = event_of("a");
   event.tokens.push_back({256, -1.0F, {}});
   event.tokens.push_back({'b', -1.0F, {}});
-  TextStream cut = stream(options);
+  PlainStream cut = stream(options);
   const ChoiceDelta delta = cut.consume(event);
   EXPECT_EQ(delta.text, "a<");
   EXPECT_EQ(bytes_of(delta), "a<end>");
   options.stops = {"<end"};  // no byte of the token is left
-  TextStream whole = stream(options);
+  PlainStream whole = stream(options);
   EXPECT_EQ(bytes_of(whole.consume(event)), "a");
   options.include_stop_str = true;
-  TextStream kept = stream(options);
+  PlainStream kept = stream(options);
   const ChoiceDelta with_stop = kept.consume(event);
   EXPECT_EQ(with_stop.text, "a<end");
   EXPECT_EQ(bytes_of(with_stop), "a<end>");
@@ -175,7 +192,7 @@ TEST_F(TextStreams, a_cut_token_comes_when_the_stop_string_is_complete) {
   options.skip_special_tokens = false;
   StreamEvent event = event_of("a");
   event.tokens.push_back({256, -1.0F, {}});
-  TextStream text = stream(options);
+  PlainStream text = stream(options);
   const ChoiceDelta first = text.consume(event);
   EXPECT_EQ(first.text, "a<e");
   EXPECT_EQ(bytes_of(first), "a");
@@ -184,7 +201,7 @@ TEST_F(TextStreams, a_cut_token_comes_when_the_stop_string_is_complete) {
 
 TEST_F(TextStreams, the_token_that_ends_a_text_is_counted_and_not_shown) {
   for (const FinishReason reason : {FinishReason::kEos, FinishReason::kStop}) {
-    TextStream text = stream();
+    PlainStream text = stream();
     const ChoiceDelta delta = text.consume(event_of("abZ", reason));
     EXPECT_EQ(delta.text, "ab");
     EXPECT_EQ(bytes_of(delta), "ab");
@@ -204,9 +221,158 @@ TEST_F(TextStreams, control_tokens_are_text_only_when_wanted) {
 TEST_F(TextStreams, tokens_inside_a_possible_stop_string_wait_with_their_text) {
   TextStreamOptions options;
   options.stops = {"END"};
-  TextStream text = stream(options);
+  PlainStream text = stream(options);
   EXPECT_EQ(bytes_of(text.consume(event_of("abE"))), "ab");
   EXPECT_EQ(bytes_of(text.consume(event_of("x"))), "Ex");
+}
+
+// All deltas of an answer, one event for each byte; then that of the end.
+class AnswerStreams : public TextStreams {
+ protected:
+  static OutputOptions hermes() {
+    OutputOptions output;
+    output.format.tools = find_tool_format("hermes");
+    output.format.reasoning = find_reasoning_format("think");
+    output.format.starts_in_reasoning = true;
+    return output;
+  }
+
+  std::vector<ChoiceDelta> run(const std::string& text, const TextStreamOptions& options,
+                               FinishReason finish = FinishReason::kLength) {
+    stream_ = std::make_unique<TextStream>(*tokenizer_, options);
+    std::vector<ChoiceDelta> out;
+    for (const char byte : text) {
+      for (ChoiceDelta& delta : stream_->consume(event_of(std::string(1, byte)))) {
+        out.push_back(std::move(delta));
+      }
+    }
+    for (ChoiceDelta& delta : stream_->consume(event_of("", finish))) {
+      out.push_back(std::move(delta));
+    }
+    return out;
+  }
+
+  static std::vector<AnswerPart> parts_of(const std::vector<ChoiceDelta>& deltas) {
+    std::vector<AnswerPart> parts;
+    for (const ChoiceDelta& delta : deltas) {
+      append_delta(delta, &parts);
+    }
+    for (AnswerPart& part : parts) {
+      part.id.clear();
+    }
+    return parts;
+  }
+
+  std::unique_ptr<TextStream> stream_;
+};
+
+constexpr const char* kAnswer =
+    "hm.</think>ok\n<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"END\"}}</tool_call>\n"
+    "<tool_call>{\"name\": \"g\"}</tool_call>bye";
+
+TEST_F(AnswerStreams, an_answer_comes_in_its_parts_and_every_token_has_one) {
+  const std::vector<ChoiceDelta> deltas = run(kAnswer, {.output = hermes()});
+  EXPECT_EQ(parts_of(deltas),
+            (std::vector<AnswerPart>{{AnswerKind::kReasoning, "hm."},
+                                     {AnswerKind::kText, "ok"},
+                                     {AnswerKind::kCall, R"({"a": "END"})", "", "f", true},
+                                     {AnswerKind::kCall, "{}", "", "g", true},
+                                     {AnswerKind::kText, "bye"}}));
+  std::string spelled;
+  std::string text;
+  std::vector<std::string> ids;
+  for (const ChoiceDelta& delta : deltas) {
+    spelled += bytes_of(delta);
+    for (const TokenText& token : delta.tokens) {
+      text += token.kind == AnswerKind::kText ? token.bytes : "";
+    }
+    for (const ToolCallDelta& call : delta.calls) {
+      EXPECT_EQ(call.id.empty(), !call.is_first());
+      if (call.is_first()) {
+        ids.push_back(call.id);
+      }
+    }
+  }
+  EXPECT_EQ(spelled, kAnswer);
+  EXPECT_EQ(text, "okbye");
+  EXPECT_EQ(stream_->num_reasoning_tokens(), 11);  // with the mark that ends it
+  EXPECT_EQ(stream_->num_complete_calls(), 2);
+  ASSERT_EQ(ids.size(), 2U);
+  EXPECT_TRUE(ids[0].starts_with("call_") && ids[0].size() == 29U && ids[0] != ids[1]) << ids[0];
+}
+
+TEST_F(AnswerStreams, stop_strings_are_looked_for_in_the_text_alone) {
+  TextStreamOptions options{.output = hermes()};
+  options.stops = {"hm", "END", "ye", "k\n<"};
+  const std::vector<AnswerPart> parts = parts_of(run(kAnswer, options));
+  ASSERT_EQ(parts.size(), 5U);
+  EXPECT_EQ(parts.back(), (AnswerPart{AnswerKind::kText, "b"}));
+  EXPECT_EQ(stream_->matched_stop(), "ye");
+  EXPECT_EQ(stream_->num_tokens(), static_cast<std::int64_t>(std::string(kAnswer).size()));
+}
+
+TEST_F(AnswerStreams, reasoning_comes_in_one_piece_or_not_at_all_on_demand) {
+  OutputOptions output = hermes();
+  output.streams_reasoning = false;
+  std::vector<ChoiceDelta> deltas = run(kAnswer, {.output = output});
+  int num_pieces = 0;
+  for (const ChoiceDelta& delta : deltas) {
+    num_pieces += delta.reasoning.empty() ? 0 : 1;
+  }
+  EXPECT_EQ(num_pieces, 1);
+  EXPECT_EQ(parts_of(deltas).front(), (AnswerPart{AnswerKind::kReasoning, "hm."}));
+  output.shows_reasoning = false;
+  EXPECT_EQ(parts_of(run(kAnswer, {.output = output})).front(),
+            (AnswerPart{AnswerKind::kText, "ok"}));
+  EXPECT_EQ(stream_->num_reasoning_tokens(), 11);
+}
+
+TEST_F(AnswerStreams, an_answer_can_end_with_its_first_call) {
+  OutputOptions output = hermes();
+  output.max_calls = 1;
+  EXPECT_EQ(parts_of(run(kAnswer, {.output = output})).size(), 3U);
+  EXPECT_TRUE(stream_->is_over());
+  EXPECT_EQ(stream_->num_complete_calls(), 1);
+}
+
+TEST_F(AnswerStreams, control_tokens_mark_calls_and_text_that_spells_them_does_not) {
+  OutputOptions output = hermes();
+  output.format.reasoning = nullptr;
+  output.format.marks = OutputMarks({"<tool_call>"});
+  output.mark_tokens = {256};
+  TextStream text(*tokenizer_, {.output = output});
+  StreamEvent event = event_of("<tool_call> ");
+  event.tokens.push_back({256, -1.0F, {}});
+  for (const char c : std::string(R"({"name": "f"}</tool_call>)")) {
+    event.tokens.push_back({static_cast<unsigned char>(c), -1.0F, {}});
+  }
+  event.finish = FinishReason::kLength;
+  EXPECT_EQ(parts_of(text.consume(event)),
+            (std::vector<AnswerPart>{{AnswerKind::kText, "<tool_call>"},
+                                     {AnswerKind::kCall, "{}", "", "f", true}}));
+}
+
+TEST_F(AnswerStreams, the_ids_of_calls_are_those_of_the_format) {
+  const auto id_of = [&](const char* format, const std::string& text) {
+    OutputOptions output;
+    output.format.tools = find_tool_format(format);
+    output.call_id_prefix = "toolu_";
+    for (const ChoiceDelta& delta : run(text, {.output = output})) {
+      for (const ToolCallDelta& call : delta.calls) {
+        if (call.is_first()) {
+          return call.id;
+        }
+      }
+    }
+    return std::string();
+  };
+  EXPECT_EQ(
+      id_of("kimi_k2",
+            "<|tool_call_begin|>functions.f:3<|tool_call_argument_begin|>{}<|tool_call_end|>"),
+      "functions.f:3");
+  EXPECT_EQ(id_of("mistral_v11", "[TOOL_CALLS]f[ARGS]{}").size(), 9U);
+  const std::string own = id_of("hermes", R"(<tool_call>{"name":"f"}</tool_call>)");
+  EXPECT_TRUE(own.starts_with("toolu_") && own.size() == 30U) << own;
 }
 
 }  // namespace

@@ -43,9 +43,10 @@ enum class FinishReason : unsigned char {
   kEos,   ///< an end-of-generation token
   kStop,  ///< a stop token id of the request (matched_token says which), or a stop string of the
           ///< front end
-  kComplete,  ///< the grammar of the request allows nothing more
-  kLength,    ///< max_tokens or the context limit
-  kAbort,     ///< cancelled, timed out or failed: see the status
+  kComplete,   ///< the grammar of the request allows nothing more
+  kLength,     ///< max_tokens or the context limit
+  kToolCalls,  ///< the front end's: the answer has at least one complete tool call
+  kAbort,      ///< cancelled, timed out or failed: see the status
 };
 
 struct TokenLogprob {
@@ -64,7 +65,8 @@ struct EmittedToken {
 struct Usage {
   std::int64_t prompt_tokens = 0;
   std::int64_t completion_tokens = 0;
-  std::int64_t cached_tokens = 0;  ///< prompt tokens found in the prefix cache
+  std::int64_t cached_tokens = 0;     ///< prompt tokens found in the prefix cache
+  std::int64_t reasoning_tokens = 0;  ///< of the completion, counted by the front end
 };
 
 /// A stretch in the life of a sequence.

@@ -150,11 +150,7 @@ void Call::on_delta(ChoiceDelta delta) {
     write_delta(delta);
     return;
   }
-  ChoiceRecord& choice = choices_[static_cast<std::size_t>(delta.index)];
-  choice.text += delta.text;
-  for (TokenText& token : delta.tokens) {
-    choice.tokens.push_back(std::move(token));
-  }
+  choices_[static_cast<std::size_t>(delta.index)].append(std::move(delta));
 }
 
 void Call::count_tokens(const ChoiceDelta& delta) {
@@ -182,7 +178,9 @@ void Call::count_tokens(const ChoiceDelta& delta) {
 void Call::write_delta(const ChoiceDelta& delta) {
   Usage& usage = so_far_[static_cast<std::size_t>(delta.index)];
   usage.completion_tokens += static_cast<std::int64_t>(delta.tokens.size());
-  write_with_usage(format_->delta(delta), usage);
+  for (Json& chunk : format_->delta(delta)) {
+    write_with_usage(std::move(chunk), usage);
+  }
 }
 
 void Call::write_with_usage(Json chunk, const Usage& usage) {

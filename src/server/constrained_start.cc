@@ -28,9 +28,10 @@ void attach(const ConstraintCompiler::Grammar& grammar, Transaction* transaction
 void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                         const GenerationParams& params, std::vector<ChoiceRequest> choices) {
   ConstraintCompiler& compiler = parts_.service.constraints();
-  if (params.constraint.is_none()) {
+  const ConstraintSpec& constraint = choices.front().constraint;
+  if (constraint.is_none()) {
     launch_call(std::move(transaction), std::move(format), params, std::move(choices));
-  } else if (auto grammar = compiler.find(params.constraint)) {
+  } else if (auto grammar = compiler.find(constraint)) {
     attach(grammar, &transaction, &choices);
     launch_call(std::move(transaction), std::move(format), params, std::move(choices));
   } else {
@@ -57,7 +58,7 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
         return ApiError::overloaded("too many grammars wait to be compiled", 1);
       }
       ConstraintCompiler::Outcome outcome =
-          compiler.compile(waiting->params.constraint, [this, &has_left, &turn] {
+          compiler.compile(waiting->choices.front().constraint, [this, &has_left, &turn] {
             turn.offer();
             return has_left->load() || is_stopping_.load();
           });

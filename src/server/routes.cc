@@ -29,6 +29,8 @@ void Server::add_routes() {
     post_route(path, &Server::prepare_detokenize);
   }
   post_route("/apply-template", &Server::prepare_template);
+  post_route("/separate_reasoning", &Server::prepare_separate_reasoning);
+  post_route("/parse_function_call", &Server::prepare_parse_function_call);
   get("/v1/models", RouteClass::kNormal,
       [this](Transaction x, const std::string&) { models(std::move(x)); });
   get("/v1/models/{id}", RouteClass::kNormal,
@@ -98,15 +100,15 @@ Server::Prepared Server::prepare_chat(const Json& body,
   if (auto* error = std::get_if<ApiError>(&choices)) {
     return std::move(*error);
   }
-  return [params = request.generation, ignored = request.ignored_fields,
-          ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
+  return [request, ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
              Server& server, Transaction transaction) mutable {
-    transaction.add_names(kIgnoredFields, ignored, kPlainInFields);
+    transaction.add_names(kIgnoredFields, request.ignored_fields, kPlainInFields);
+    GenerationParams& params = request.generation;
     ResponseEnvelope envelope = server.envelope(new_chat_id(), params);
     describe_choices(params, ready, ready.size(), &envelope);
     params.choices_per_prompt = std::ssize(ready);
-    server.start_call(std::move(transaction), make_chat_format(std::move(envelope), params), params,
-                      std::move(ready));
+    server.start_call(std::move(transaction), make_chat_format(std::move(envelope), request),
+                      params, std::move(ready));
   };
 }
 

@@ -118,6 +118,9 @@ class Server final : public HttpHandler {
   Prepared prepare_tokenize(const Json& body, const std::atomic<bool>& is_unwanted) const;
   Prepared prepare_detokenize(const Json& body, const std::atomic<bool>& is_unwanted) const;
   Prepared prepare_template(const Json& body, const std::atomic<bool>& is_unwanted) const;
+  Prepared prepare_separate_reasoning(const Json& body, const std::atomic<bool>& is_unwanted) const;
+  Prepared prepare_parse_function_call(const Json& body,
+                                       const std::atomic<bool>& is_unwanted) const;
   std::optional<ApiError> check_tokenize_bytes(const char* param, std::size_t num_bytes) const;
   std::variant<Json, ApiError> tokenize_content(FieldReader& fields) const;
   std::variant<Json, ApiError> tokenize_prompt(FieldReader& fields) const;

@@ -26,7 +26,8 @@ namespace plumb {
 /// A server in this process with a tiny model from a seed, and a client of it.
 class ServedScene {
  public:
-  explicit ServedScene(const ServerOptions& options = {}, const EngineOptions& engine = small()) {
+  explicit ServedScene(const ServerOptions& options = {}, const EngineOptions& engine = small(),
+                       const ParserOptions& parsers = {}) {
     const std::string path =
         testing::TempDir() + "plumb_served_" + std::to_string(::getpid()) + ".gguf";
     PLUMB_CHECK(synthesize_gguf(*synthesis_preset("tiny-llama"), path).ok(), path);
@@ -35,6 +36,7 @@ class ServedScene {
     serving.served_name = "tiny";
     serving.backend.threads = 1;
     serving.engine = engine;
+    serving.parsers = parsers;
     Result<std::unique_ptr<Serving>> loaded = Serving::create(serving, system_clock(), &steps_);
     PLUMB_CHECK(loaded.ok(), loaded.status().message());
     serving_ = std::move(loaded).value();

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -10,8 +11,28 @@
 
 namespace plumb {
 
-/// A tokenizer whose token b is the byte b, and whose token 256 is the control token "<end>".
-inline std::unique_ptr<Tokenizer> make_byte_tokenizer() {
+/// A tokenizer whose token b is the byte b, whose token 256 is the control token "<end>", and whose
+/// next ones are those control tokens and then those that are text.
+inline std::unique_ptr<Tokenizer> make_byte_tokenizer(
+    const std::vector<std::string>& more_controls = {},
+    const std::vector<std::string>& words = {}) {
+  JsonArray added;
+  const auto add = [&added](const std::string& content, bool is_special) {
+    added.emplace_back(JsonObject{{"id", 256 + std::ssize(added)},
+                                  {"content", content},
+                                  {"single_word", false},
+                                  {"lstrip", false},
+                                  {"rstrip", false},
+                                  {"normalized", false},
+                                  {"special", is_special}});
+  };
+  add("<end>", true);
+  for (const std::string& control : more_controls) {
+    add(control, true);
+  }
+  for (const std::string& word : words) {
+    add(word, false);
+  }
   JsonObject vocab;
   char32_t next_stand_in = 256;  // bytes that do not print have letters of their own in such files
   for (int b = 0; b < 256; ++b) {
@@ -26,13 +47,7 @@ inline std::unique_ptr<Tokenizer> make_byte_tokenizer() {
                               {"use_regex", false}};
   const JsonObject file{
       {"version", "1.0"},
-      {"added_tokens", JsonArray{JsonObject{{"id", 256},
-                                            {"content", "<end>"},
-                                            {"single_word", false},
-                                            {"lstrip", false},
-                                            {"rstrip", false},
-                                            {"normalized", false},
-                                            {"special", true}}}},
+      {"added_tokens", std::move(added)},
       {"pre_tokenizer", byte_level},
       {"decoder", byte_level},
       {"model", JsonObject{{"type", "BPE"}, {"vocab", std::move(vocab)}, {"merges", JsonArray()}}}};

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "api/constraint.h"
+#include "api/output_parser.h"
+#include "api/tools.h"
+
+namespace plumb {
+
+/// Where the prompt leaves the model.
+enum class ReasoningStart : unsigned char {
+  kOpen,    ///< it may begin to reason, or not
+  kInside,  ///< it reasons already
+  kClosed,  ///< it has been told not to
+};
+
+/// What an answer has to be, when tools are declared beside a constraint on its text: calls in the
+/// model's format where they are asked for, the calls or the text where they are left to the model,
+/// behind the reasoning. What nothing needs to enforce is kNone.
+///
+/// Calls are enforced by name, and by schema where the format writes JSON or XML; the arguments of
+/// gemma4, and the values of Python arguments, by their syntax alone. Where calling is left to the
+/// model, only tools with `strict` are held to their schemas.
+/// Requires format.tools if calls may be asked for.
+ConstraintSpec constrain_answer(const ConstraintSpec& text, const ToolUse& use,
+                                const OutputFormat& format, ReasoningStart start);
+
+}  // namespace plumb

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <utility>
+
+#include "api/output_parser.h"
+#include "server/server.h"
+
+namespace plumb {
+namespace {
+
+std::vector<OutputPiece> parse(OutputFormat format, const std::string& text) {
+  const std::unique_ptr<OutputParser> parser = make_output_parser(std::move(format));
+  std::vector<OutputPiece> pieces;
+  parser->push(text, &pieces);
+  parser->finish(&pieces);
+  return pieces;
+}
+
+std::string needed_text(FieldReader& fields) {
+  const std::optional<std::string> text = fields.text("text");
+  if (fields.ok() && !text.has_value()) {
+    fields.fail(ApiError::missing("text"));
+  }
+  return text.value_or("");
+}
+
+// The format that a field names, or the model's own.
+template <class Format>
+const Format* named(FieldReader& fields, const char* name, const Format* own,
+                    const Format* (*find)(std::string_view), const std::string& known) {
+  const std::optional<std::string> given = fields.text(name);
+  const Format* format = given.has_value() && *given != "auto" ? find(*given) : own;
+  if (fields.ok() && format == nullptr) {
+    fields.fail(ApiError::invalid(
+        "invalid_value", name,
+        "'" + std::string(name) +
+            (given.has_value() ? "' is '" + given->substr(0, 64) + "', expected one of " + known
+                               : "' is needed for this model, one of " + known)));
+  }
+  return format;
+}
+
+// The text may begin inside the reasoning: then it has only the mark that ends it.
+bool starts_inside(const ReasoningFormat& format, const std::string& text) {
+  const std::size_t end = format.end.empty() ? std::string::npos : text.find(format.end);
+  return end != std::string::npos && text.find(format.begin) > end;
+}
+
+std::function<void(Server&, Transaction)> answer(const Json& json) {
+  return [text = to_text(json)](Server&, Transaction transaction) {
+    transaction.send(200, "application/json", text);
+  };
+}
+
+}  // namespace
+
+// {text, reasoning_parser} -> {reasoning_text, text}
+Server::Prepared Server::prepare_separate_reasoning(
+    const Json& body, const std::atomic<bool>& /*is_unwanted*/) const {
+  if (!body.is_object()) {
+    return ApiError::wrong_type("body", "a JSON object");
+  }
+  FieldReader fields(body.as_object());
+  const std::string text = needed_text(fields);
+  OutputFormat format;
+  format.reasoning = named(fields, "reasoning_parser", parts_.service.model().output().reasoning(),
+                           &find_reasoning_format, list_reasoning_formats());
+  if (!fields.ok()) {
+    return *fields.error();
+  }
+  format.starts_in_reasoning = starts_inside(*format.reasoning, text);
+  std::string reasoning;
+  std::string rest;
+  for (const OutputPiece& piece : parse(std::move(format), text)) {
+    (piece.kind == OutputPiece::Kind::kReasoning ? reasoning : rest) += piece.text;
+  }
+  return answer(JsonObject{{"reasoning_text", reasoning}, {"text", rest}});
+}
+
+// {text, tools, tool_call_parser} -> {normal_text, calls: [{tool_index, name, parameters}]}
+Server::Prepared Server::prepare_parse_function_call(
+    const Json& body, const std::atomic<bool>& /*is_unwanted*/) const {
+  if (!body.is_object()) {
+    return ApiError::wrong_type("body", "a JSON object");
+  }
+  FieldReader fields(body.as_object());
+  const std::string text = needed_text(fields);
+  OutputFormat format;
+  format.tools = named(fields, "tool_call_parser", parts_.service.model().output().tools(),
+                       &find_tool_format, list_tool_formats());
+  format.declared = read_tool_use(fields).tools;
+  if (!fields.ok()) {
+    return *fields.error();
+  }
+  std::string rest;
+  JsonArray calls;
+  for (const OutputPiece& piece : parse(std::move(format), text)) {
+    switch (piece.kind) {
+      case OutputPiece::Kind::kCallStart:
+        calls.emplace_back(JsonObject{
+            {"tool_index", std::ssize(calls)}, {"name", piece.text}, {"parameters", ""}});
+        break;
+      case OutputPiece::Kind::kArguments:
+        calls.back().as_object().find("parameters")->as_string() += piece.text;
+        break;
+      case OutputPiece::Kind::kCallEnd:
+        break;
+      default:
+        rest += piece.text;
+        break;
+    }
+  }
+  return answer(JsonObject{{"normal_text", rest}, {"calls", std::move(calls)}});
+}
+
+}  // namespace plumb
