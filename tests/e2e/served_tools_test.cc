@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "served_scene.h"
+
+namespace plumb {
+namespace {
+
+constexpr const char* kChat = "/v1/chat/completions";
+
+constexpr const char* kTools =
+    R"("tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object",)"
+    R"("properties":{"city":{"enum":["Rome","Oslo"]},"days":{"type":"integer","minimum":1,"maximum":9}},)"
+    R"("required":["city","days"],"additionalProperties":false}}},)"
+    R"({"type":"function","function":{"name":"g"}}])";
+
+std::string chat(const std::string& members) {
+  return R"({"messages":[{"role":"user","content":"Hello"}],"max_tokens":200,"temperature":1.5,)" +
+         std::string(kTools) + "," + members + "}";
+}
+
+// The arguments of a call of f hold to its schema.
+void expect_arguments(const Json& call) {
+  EXPECT_EQ(text_at(call, {"type"}), "function");
+  EXPECT_TRUE(text_at(call, {"id"}).starts_with("call_"));
+  const Result<Json> arguments = parse_json(text_at(call, {"function", "arguments"}));
+  ASSERT_TRUE(arguments.ok() && arguments.value().is_object()) << to_text(call);
+  if (text_at(call, {"function", "name"}) == "f") {
+    const std::string city = text_at(arguments.value(), {"city"});
+    EXPECT_TRUE(city == "Rome" || city == "Oslo") << city;
+    EXPECT_GE(int_at(arguments.value(), {"days"}), 1);
+    EXPECT_LE(int_at(arguments.value(), {"days"}), 9);
+    EXPECT_EQ(arguments.value().as_object().size(), 2U);
+  }
+}
+
+class ServedTools : public testing::TestWithParam<const char*> {
+ protected:
+  ServedTools() : scene_({}, ServedScene::small(), {GetParam(), "auto"}) {}
+
+  ServedScene scene_;
+};
+
+TEST_P(ServedTools, required_calls_have_arguments_under_their_schemas) {
+  for (int seed = 0; seed < 6; ++seed) {
+    const Json whole =
+        scene_.post(kChat, chat(R"("parallel_tool_calls":false,"tool_choice":"required","seed":)" +
+                                std::to_string(seed)));
+    const Json choice = at(whole, {"choices", 0});
+    if (text_at(choice, {"finish_reason"}) == "length") {
+      continue;
+    }
+    EXPECT_EQ(text_at(choice, {"finish_reason"}), "tool_calls");
+    EXPECT_TRUE(at(choice, {"message", "content"}).is_null());
+    const JsonArray calls = array_at(choice, {"message", "tool_calls"});
+    ASSERT_EQ(calls.size(), 1U) << to_text(whole);
+    expect_arguments(calls[0]);
+  }
+}
+
+TEST_P(ServedTools, a_stream_of_a_named_call_adds_up_to_the_whole_answer) {
+  const std::string named = R"("seed":3,"tool_choice":{"type":"function","function":{"name":"f"}})";
+  const Json whole = scene_.post(kChat, chat(named));
+  const std::vector<std::string> events = scene_.stream(
+      kChat, chat(named + R"(,"stream":true,"stream_options":{"include_usage":true})"));
+  ASSERT_GE(events.size(), 5U);
+  EXPECT_EQ(events.back(), "[DONE]");
+  std::string arguments;
+  std::string name;
+  std::string finish;
+  int num_roles = 0;
+  for (std::size_t i = 0; i + 1 < events.size(); ++i) {
+    const Json chunk = parse_json(events[i]).value();
+    const Json delta = at(chunk, {"choices", 0, "delta"});
+    num_roles += delta.find("role") != nullptr ? 1 : 0;
+    for (const Json& call : array_at(delta, {"tool_calls"})) {
+      EXPECT_EQ(int_at(call, {"index"}), 0);
+      if (call.find("id") != nullptr) {
+        EXPECT_EQ(name, "");
+        EXPECT_EQ(text_at(call, {"function", "arguments"}), "");
+        name += text_at(call, {"function", "name"});
+      } else {
+        EXPECT_EQ(call.as_object().size(), 2U);
+        arguments += text_at(call, {"function", "arguments"});
+      }
+    }
+    if (at(chunk, {"choices", 0, "finish_reason"}).is_string()) {
+      finish = text_at(chunk, {"choices", 0, "finish_reason"});
+    }
+  }
+  EXPECT_EQ(num_roles, 1);
+  EXPECT_EQ(name, "f");
+  EXPECT_EQ(finish, "tool_calls");
+  const Json call = at(whole, {"choices", 0, "message", "tool_calls", 0});
+  expect_arguments(call);
+  EXPECT_EQ(arguments, text_at(call, {"function", "arguments"}));
+}
+
+TEST_P(ServedTools, the_older_form_is_answered_in_kind) {
+  const Json whole = scene_.post(
+      kChat,
+      R"({"messages":[{"role":"user","content":"x"}],"max_tokens":200,"functions":[{"name":"g",)"
+      R"("parameters":{"type":"object","properties":{},"additionalProperties":false}}],)"
+      R"("function_call":{"name":"g"}})");
+  EXPECT_EQ(text_at(whole, {"choices", 0, "finish_reason"}), "function_call");
+  EXPECT_EQ(text_at(whole, {"choices", 0, "message", "function_call", "name"}), "g");
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, ServedTools,
+                         testing::Values("auto", "hermes", "qwen3_coder", "mistral_v11",
+                                         "deepseek_v31", "llama3"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(ServedParsing, a_template_that_knows_no_tools_is_said) {
+  ServedScene scene;
+  const Json error = scene.post(kChat, chat(R"("tool_choice":"auto")"), 400);
+  EXPECT_EQ(text_at(error, {"error", "code"}), "unsupported_parameter");
+  EXPECT_EQ(text_at(error, {"error", "param"}), "tools");
+  EXPECT_NE(text_at(error, {"error", "message"}).find("tool_choice 'required'"), std::string::npos);
+  scene.post(kChat, chat(R"("tool_choice":"none")"));
+}
+
+TEST(ServedParsing, an_allowed_tool_is_the_only_one_called) {
+  ServedScene scene;
+  for (int seed = 0; seed < 4; ++seed) {
+    const Json whole = scene.post(
+        kChat,
+        chat(
+            R"("parallel_tool_calls":false,"tool_choice":{"type":"allowed_tools","allowed_tools":)"
+            R"({"mode":"required","tools":[{"type":"function","function":{"name":"f"}}]}},"seed":)" +
+            std::to_string(seed)));
+    EXPECT_EQ(text_at(whole, {"choices", 0, "message", "tool_calls", 0, "function", "name"}), "f")
+        << to_text(whole);
+  }
+}
+
+TEST(ServedParsing, texts_are_parsed_on_demand) {
+  ServedScene scene;
+  EXPECT_EQ(to_text(scene.post("/separate_reasoning",
+                               R"({"text":"hm</think>\n\nok","reasoning_parser":"think"})")),
+            R"({"reasoning_text":"hm","text":"\n\nok"})");
+  EXPECT_EQ(
+      to_text(scene.post(
+          "/parse_function_call",
+          R"({"text":"ok <tool_call>{\"name\":\"f\",\"arguments\":{\"a\": 1}}</tool_call>",)"
+          R"("tool_call_parser":"hermes","tools":[{"type":"function","function":{"name":"f"}}]})")),
+      R"({"normal_text":"ok","calls":[{"tool_index":0,"name":"f","parameters":"{\"a\": 1}"}]})");
+  const Json unknown =
+      scene.post("/parse_function_call", R"({"text":"x","tool_call_parser":"hermit"})", 400);
+  EXPECT_EQ(text_at(unknown, {"error", "param"}), "tool_call_parser");
+  EXPECT_NE(text_at(unknown, {"error", "message"}).find("qwen3_coder, hermes"), std::string::npos);
+  EXPECT_EQ(text_at(scene.post("/separate_reasoning", R"({"text":"x"})", 400), {"error", "param"}),
+            "reasoning_parser");
+  EXPECT_EQ(text_at(scene.post("/separate_reasoning", "{}", 400), {"error", "code"}),
+            "missing_required_parameter");
+}
+
+}  // namespace
+}  // namespace plumb
