@@ -53,6 +53,7 @@ void Server::add_routes() {
   get("/version", RouteClass::kPublic, [this](Transaction x, const std::string&) {
     x.send_json(JsonObject{{"version", parts_.version}});
   });
+  add_web_routes();
 }
 
 ResponseEnvelope Server::envelope(std::string id, const GenerationParams& params) const {

@@ -89,6 +89,7 @@ class Server final : public HttpHandler {
   void end_on_loop();
   void add_routes();
   void add_cache_routes();
+  void add_web_routes();
   std::string_view route_path(const HttpRequest& request) const;
   std::optional<ApiError> access_error(const HttpRequest& request, const Route& route,
                                        Principal* principal);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The web console: its page at / and its files below /web. They hold no secret, so nobody is asked
+// for a key; the API that they call asks.
+#include <utility>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "server/server.h"
+#include "web/assets.h"
+
+namespace plumb {
+namespace {
+
+constexpr std::string_view kPage = "index.html";
+
+// Nothing inline, nothing from elsewhere, no markup made of text, no frame around it.
+constexpr const char* kContentSecurityPolicy =
+    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+// Weak comparison (RFC 9110, section 13.1.2).
+bool names_tag(std::string_view if_none_match, std::string_view tag) {
+  for (std::string_view item : split(if_none_match, ',')) {
+    item = trim(item);
+    if (item.starts_with("W/")) {
+      item.remove_prefix(2);
+    }
+    if (item == "*" || item == tag) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void send_asset(Transaction transaction, const WebAsset& asset) {
+  const std::string tag = '"' + std::string(asset.sha256) + '"';
+  std::vector<HeaderField>& headers = transaction.extra_headers;
+  headers.push_back({"etag", tag});
+  headers.push_back({"cache-control", "no-cache"});
+  headers.push_back({"content-security-policy", kContentSecurityPolicy});
+  headers.push_back({"x-content-type-options", "nosniff"});
+  headers.push_back({"referrer-policy", "no-referrer"});
+  headers.push_back({"cross-origin-opener-policy", "same-origin"});
+  const bool is_known =
+      names_tag(transaction.request.headers.find("if-none-match").value_or(""), tag);
+  transaction.send(is_known ? 304 : 200, std::string(asset.content_type).c_str(),
+                   is_known ? std::string() : std::string(asset.content));
+}
+
+}  // namespace
+
+void Server::add_web_routes() {
+  if (!options_.web) {
+    return;
+  }
+  const WebAsset* page = find_web_asset(kPage);
+  PLUMB_CHECK(page != nullptr, "the program holds no " + std::string(kPage));
+  router_.add(
+      {"GET", "/", RouteClass::kPublic, [page](Transaction transaction, const std::string&) {
+         send_asset(std::move(transaction), *page);
+       }});
+  router_.add({"GET", "/web/{id}", RouteClass::kPublic,
+               [](Transaction transaction, const std::string& name) {
+                 const WebAsset* asset = name != kPage ? find_web_asset(name) : nullptr;
+                 if (asset != nullptr) {
+                   send_asset(std::move(transaction), *asset);
+                 } else {
+                   transaction.send_error(ApiError::not_found("no such file of the web console"));
+                 }
+               }});
+}
+
+}  // namespace plumb
