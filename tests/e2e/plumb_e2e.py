@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import urllib.parse
 
 BINARY = os.environ.get("PLUMB_BINARY", "build/release/plumb")
 SKIPPED = 77
@@ -76,7 +77,7 @@ class Server:
         if not ready.wait(START_SECONDS) or self.url is None:
             self.process.kill()
             raise AssertionError("the server did not start: " + "".join(self.lines))
-        self.port = int(self.url.rsplit(":", 1)[1])
+        self.port = urllib.parse.urlsplit(self.url).port
 
     def __enter__(self):
         return self
