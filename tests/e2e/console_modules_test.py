@@ -22,7 +22,7 @@ plumb_t_bucket{le="+Inf"} 8
 plumb_t_sum 11.5
 plumb_t_count 8
 """
-LINEAR_SECONDS = 5  # each takes some milliseconds; a quadratic one takes minutes
+LINEAR_SECONDS = 20  # each takes some milliseconds; a quadratic one takes minutes
 NESTED = {  # what a model may repeat without end
     "emphasis": "*a _b **c ~~d " * 20000, "brackets": "[" * 100000, "links": "[a](" * 40000,
     "ticks": "`" + "`` ``` " * 20000, "stars": "x" + "*" * 100000, "quotes": "> " * 20000 + "x",
