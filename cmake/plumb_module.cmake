@@ -90,6 +90,8 @@ function(plumb_test)
   target_compile_definitions(${T_NAME}_test PRIVATE
     PLUMB_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PLUMB_SHARED_DIR="${PLUMB_SHARED_DIR}" PLUMB_BINARY_DIR="${PROJECT_BINARY_DIR}")
   plumb_own_target(${T_NAME}_test)
+  # The code of a test runs for moments, and instrumenting it takes half of its compile time.
+  target_compile_options(${T_NAME}_test PRIVATE $<IF:$<BOOL:${PLUMB_SANITIZE}>,-O0,$<$<CONFIG:Release>:-O1>>)
   gtest_discover_tests(${T_NAME}_test TEST_PREFIX "${T_NAME}:" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${T_LABEL} TIMEOUT 300)
 endfunction()

@@ -6,6 +6,7 @@ Prints what failed, how long each stage took, and `N passed, M failed` as the la
 whose tests were all skipped counts as a failure: a green run must have tested something.
 """
 
+import collections
 import concurrent.futures
 import glob
 import json
@@ -20,6 +21,9 @@ import xml.etree.ElementTree
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 THREADED_MODULES = ("base", "net", "engine", "server", "frontend")
 FUZZ_SECONDS = 20
+UNIT = ["-L", "^unit$"]
+SHARD_TESTS = 50
+SHARD_SECONDS = 600
 JOBS = str(len(os.sched_getaffinity(0)))
 
 
@@ -51,7 +55,7 @@ class Results:
 
 
 def run(command, **options):
-    return subprocess.run(command, cwd=ROOT, check=False, **options)
+    return subprocess.run(command, check=False, **{"cwd": ROOT, **options})
 
 
 def quiet(command, **options):
@@ -76,15 +80,19 @@ def build(results, preset, *targets):
     return ok
 
 
-def test_labels(folder, arguments):
+def listed_tests(folder, arguments):
+    """What ctest knows of the tests that it would run."""
     shown = run(["ctest", "--test-dir", folder, "--show-only=json-v1", *arguments],
                 capture_output=True, text=True)
-    labels = {}
     try:
-        tests = json.loads(shown.stdout)["tests"]
+        return json.loads(shown.stdout)["tests"]
     except (ValueError, KeyError):
-        return labels
-    for test in tests:
+        return []
+
+
+def test_labels(folder, arguments):
+    labels = {}
+    for test in listed_tests(folder, arguments):
         for entry in test.get("properties", []):
             if entry["name"] == "LABELS":
                 labels[test["name"]] = entry["value"]
@@ -127,6 +135,47 @@ def print_failure(case):
     print(f"--- {case.get('name')}\n" + "\n".join(output.splitlines()[-40:]), flush=True)
 
 
+def run_shard(program, index, count, prefix):
+    """Runs a part of a program's tests in one process; its outcomes, or none if one of them failed."""
+    report = f"{program}.{index}.json"
+    if os.path.exists(report):
+        os.remove(report)
+    environment = {**os.environ, "GTEST_TOTAL_SHARDS": str(count), "GTEST_SHARD_INDEX": str(index)}
+    command = ["timeout", str(SHARD_SECONDS), *prefix, program, f"--gtest_output=json:{report}"]
+    folder = os.path.dirname(program)
+    if not quiet(command, cwd=folder, env=environment, errors="replace") or not os.path.exists(report):
+        return []
+    with open(report, encoding="utf-8") as file:
+        suites = json.load(file)["testsuites"]
+    return [test["result"] for suite in suites for test in suite["testsuite"]]
+
+
+def unit_tests(results, where, folder, prefix=()):
+    """Runs the unit tests of a build folder in few processes: under a sanitizer each start costs.
+
+    A program with a failure fails as a whole, and runs again test by test to name what fails.
+    """
+    num_left = collections.Counter(
+        test["command"][0] for test in listed_tests(folder, UNIT) if "command" in test)
+    shards = []
+    for program, num in num_left.items():
+        count = -(-num // SHARD_TESTS)
+        shards += [(program, index, count, prefix) for index in range(count)]
+    num_passed = 0
+    with concurrent.futures.ThreadPoolExecutor(int(JOBS)) as pool:
+        for shard, outcomes in zip(shards, pool.map(lambda shard: run_shard(*shard), shards)):
+            num_left[shard[0]] -= len(outcomes)
+            num_passed += outcomes.count("COMPLETED")
+            results.num_skipped += outcomes.count("SKIPPED")
+    results.num_passed += num_passed
+    if num_passed == 0:
+        results.add(f"{where}: every unit test was skipped", False)
+    for program in +num_left:
+        name = os.path.basename(program)
+        results.add(f"{where}: {name}", False)
+        ctest(results, where, folder, [*UNIT, "-R", f"^{name.removesuffix('_test')}:"], prefix)
+
+
 def release_tests(results):
     if not quiet(["scripts/venv"]):
         results.add("scripts/venv", False)
@@ -135,19 +184,22 @@ def release_tests(results):
 
 
 def module_folders(preset, modules=("*", "kernels/*")):
-    """Folders of src/ that are part of the build, relative to its root."""
+    """Folders of src/ that have tests in the build, relative to its root."""
     base = os.path.join(ROOT, "build", preset)
     found = []
     for module in modules:
-        found += glob.glob(os.path.join(base, "src", module, "CTestTestfile.cmake"))
-    return sorted(os.path.relpath(os.path.dirname(path), base) for path in found)
+        for path in glob.glob(os.path.join(base, "src", module, "CTestTestfile.cmake")):
+            with open(path, encoding="utf-8") as file:
+                if "_test" in file.read():
+                    found.append(os.path.relpath(os.path.dirname(path), base))
+    return sorted(found)
 
 
 def asan_tests(results):
     if not configured("asan"):
         results.add("configure asan", False)
     elif build(results, "asan", *[f"{folder}/all" for folder in module_folders("asan")]):
-        ctest(results, "asan", "build/asan", ["-L", "^unit$"])
+        unit_tests(results, "asan", "build/asan")
 
 
 def tsan_tests(results):
@@ -159,7 +211,7 @@ def tsan_tests(results):
     prefix = ["setarch", "-R"] if shutil.which("setarch") else []
     if build(results, "tsan", *[f"{folder}/all" for folder in folders]):
         for folder in folders:
-            ctest(results, f"tsan {folder}", f"build/tsan/{folder}", ["-L", "^unit$"], prefix)
+            unit_tests(results, f"tsan {folder}", f"build/tsan/{folder}", prefix)
 
 
 def clang_build(results):
