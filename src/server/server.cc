@@ -283,7 +283,7 @@ std::string_view Server::route_path(const HttpRequest& request) const {
     return {};
   }
   path.remove_prefix(options_.root_path.size());
-  return path;
+  return path.empty() ? "/" : path;
 }
 
 std::optional<HttpResponse> Server::refuse(const HttpRequest& head) {

@@ -56,8 +56,14 @@ void Server::add_web_routes() {
   const WebAsset* page = find_web_asset(kPage);
   PLUMB_CHECK(page != nullptr, "the program holds no " + std::string(kPage));
   router_.add(
-      {"GET", "/", RouteClass::kPublic, [page](Transaction transaction, const std::string&) {
-         send_asset(std::move(transaction), *page);
+      {"GET", "/", RouteClass::kPublic, [this, page](Transaction transaction, const std::string&) {
+         if (transaction.request.path.ends_with('/')) {
+           send_asset(std::move(transaction), *page);
+           return;
+         }
+         // The page names its files relative to the folder that it is in.
+         transaction.extra_headers.push_back({"location", options_.root_path + "/"});
+         transaction.send(308, "text/plain", "");
        }});
   router_.add({"GET", "/web/{id}", RouteClass::kPublic,
                [](Transaction transaction, const std::string& name) {

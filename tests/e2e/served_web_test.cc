@@ -97,6 +97,9 @@ TEST(ServedWeb, it_can_be_left_out_and_moves_with_the_root_path) {
   options.root_path = "/llm";
   ServedScene moved(options);
   EXPECT_EQ(moved.send("GET", "/llm/").status, 200);
+  const HttpResponse folder = moved.send("GET", "/llm");
+  EXPECT_EQ(folder.status, 308);
+  EXPECT_EQ(header(folder, "location"), "/llm/");
   EXPECT_EQ(moved.send("GET", "/llm/web/chat.js").status, 200);
   EXPECT_EQ(moved.send("GET", "/").status, 404);
 }
