@@ -14,9 +14,10 @@ constexpr const char* kHead =
     "`--max-num-seqs` as\n"
     "`PLUMB_MAX_NUM_SEQS`. `serve` knows all of them; `chat`, `generate` and `bench batch` "
     "know engine, scheduler,\n"
-    "layout and back end, `generate` grammars and the cache tiers too. Sizes take units (1.5GiB, "
-    "512KiB, 8GB), times too\n"
-    "(250ms, 1.5s, 2m, 1h); a bare number is seconds. What is true or false is switched on by "
+    "layout and back end, `generate` grammars, parsers and the cache tiers too. Sizes take units "
+    "(1.5GiB, 512KiB, 8GB),\n"
+    "times too (250ms, 1.5s, 2m, 1h); a bare number is seconds. What is true or false is switched "
+    "on by "
     "`--x` or `--x=true` and off by "
     "`--no-x` or `--x=false`.\n";
 
@@ -50,9 +51,10 @@ class ReferenceCommand final : public Command {
     return print(
         kHead + options_section<ServerOptions>("Server") +
         options_section<EngineOptions>("Engine") + options_section<SchedulerOptions>("Scheduler") +
-        options_section<GrammarOptions>("Grammars") + options_section<TierOptions>("Cache tiers") +
-        options_section<ModelOptions>("Layout") + options_section<BackendOptions>("Back end") +
-        kExitCodes);
+        options_section<GrammarOptions>("Grammars") +
+        options_section<ParserOptions>("Parsers of answers") +
+        options_section<TierOptions>("Cache tiers") + options_section<ModelOptions>("Layout") +
+        options_section<BackendOptions>("Back end") + kExitCodes);
   }
 };
 

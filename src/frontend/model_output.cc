@@ -86,7 +86,9 @@ OutputFormat ModelOutput::format_for(const ChatRequest& request, bool with_reaso
   if (request.tool_use.is_on() && !is_off_) {
     const bool is_required = request.tool_use.choice.mode == ToolChoice::Mode::kRequired;
     format.tools = tools_ != nullptr || !is_required ? tools_ : &json_tool_format();
-    format.declared = request.tool_use.tools;
+    if (format.tools != nullptr && format.tools->syntax == CallSyntax::kXml) {
+      format.declared = request.tool_use.tools;
+    }
   }
   std::vector<std::string> marks;
   const auto add = [&](std::span<const std::string_view> tokens) {

@@ -16,7 +16,8 @@ TextStream::TextStream(const Tokenizer& tokenizer, const TextStreamOptions& opti
       detokenizer_(tokenizer, {options.skip_special_tokens, options.at_text_start}) {
   matcher_.emplace(options_.stops, options_.stop_regex);
   if (options_.output) {
-    parser_ = make_output_parser(options_.output->format);
+    parser_ = make_output_parser(std::move(options_.output->format));
+    options_.output->format = {.tools = options.output->format.tools};
   }
 }
 

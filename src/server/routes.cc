@@ -101,7 +101,9 @@ Server::Prepared Server::prepare_chat(const Json& body,
   if (auto* error = std::get_if<ApiError>(&choices)) {
     return std::move(*error);
   }
-  return [request, ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
+  request.messages.clear();  // they are in the prompt
+  return [request = std::move(request),
+          ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
              Server& server, Transaction transaction) mutable {
     transaction.add_names(kIgnoredFields, request.ignored_fields, kPlainInFields);
     GenerationParams& params = request.generation;
