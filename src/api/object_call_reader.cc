@@ -10,7 +10,7 @@ namespace plumb {
 namespace {
 
 constexpr std::size_t kMaxText = 6 * kMaxCallName;  // of keys and names, with escapes
-constexpr std::size_t kMaxDepth = 4;                // of objects around name and arguments
+constexpr std::size_t kMaxWrapping = 4;             // of objects around name and arguments
 
 // {"name": "f", "arguments": {…}}: members in any order, the arguments also as a string with JSON
 // in it, both also inside "function". Arguments before the name wait for it.
@@ -72,7 +72,7 @@ class ObjectCallReader final : public CallReader {
 
   bool open() {
     ++depth_;
-    return depth_ <= kMaxDepth ? go_on(Phase::kKey) : fail();
+    return depth_ <= kMaxWrapping ? go_on(Phase::kKey) : fail();
   }
 
   bool begin_string(Phase phase) {

@@ -11,17 +11,17 @@ namespace {
 using Mode = ToolChoice::Mode;
 
 constexpr std::int64_t kMaxTools = 512;
-constexpr std::size_t kMaxNameBytes = 128;
+constexpr std::size_t kMaxToolNameBytes = 128;
 
 bool is_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxNameBytes &&
+  return !name.empty() && name.size() <= kMaxToolNameBytes &&
          std::all_of(name.begin(), name.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                   c == '_' || c == '-' || c == '.' || c == ':';
          });
 }
 
-void fail_value(FieldReader& fields, const std::string& path, const std::string& what) {
+void fail_at(FieldReader& fields, const std::string& path, const std::string& what) {
   fields.fail(ApiError::invalid("invalid_value", path, "'" + path + "' " + what));
 }
 
@@ -38,7 +38,7 @@ Tool read_function(FieldReader& function) {
   tool.parameters = parameters != nullptr ? Json(*parameters) : no_parameters();
   tool.strict = function.boolean("strict").value_or(false);
   if (function.ok() && !is_name(tool.name)) {
-    fail_value(
+    fail_at(
         function, function.path("name"),
         "is '" + tool.name.substr(0, 64) + "', expected 1 to 128 letters, digits, _, -, . or :");
   }
@@ -77,7 +77,7 @@ void read_tools(FieldReader& fields, ToolUse* use) {
     return;
   }
   if (tools != nullptr) {
-    fail_value(fields, fields.path("functions"), "and 'tools' exclude each other; send 'tools'");
+    fail_at(fields, fields.path("functions"), "and 'tools' exclude each other; send 'tools'");
     return;
   }
   use->is_function_form = true;
@@ -178,7 +178,7 @@ void read_function_call(FieldReader& fields, const Json& value, ToolChoice* choi
     *choice = {Mode::kRequired, true, {name.value_or("")}};
   } else if (!value.is_string() || value.as_string() == "required" ||
              !read_mode(value.as_string(), true, choice)) {
-    fail_value(fields, path, "expected 'none', 'auto' or an object with 'name'");
+    fail_at(fields, path, "expected 'none', 'auto' or an object with 'name'");
   }
 }
 
@@ -187,8 +187,8 @@ void read_choice(FieldReader& fields, ToolUse* use) {
   const Json* older = fields.find("function_call");
   if (older != nullptr) {
     if (value != nullptr) {
-      fail_value(fields, fields.path("function_call"),
-                 "and 'tool_choice' exclude each other; send 'tool_choice'");
+      fail_at(fields, fields.path("function_call"),
+              "and 'tool_choice' exclude each other; send 'tool_choice'");
       return;
     }
     read_function_call(fields, *older, &use->choice);
@@ -198,12 +198,12 @@ void read_choice(FieldReader& fields, ToolUse* use) {
     fields.absorb(choice);
   } else if (value != nullptr &&
              (!value->is_string() || !read_mode(value->as_string(), true, &use->choice))) {
-    fail_value(fields, fields.path("tool_choice"),
-               "expected 'none', 'auto', 'required' or an object with 'type'");
+    fail_at(fields, fields.path("tool_choice"),
+            "expected 'none', 'auto', 'required' or an object with 'type'");
   }
 }
 
-std::string list_names(const std::vector<Tool>& tools) {
+std::string list_tools(const std::vector<Tool>& tools) {
   constexpr std::size_t kMaxShown = 20;
   std::string out;
   for (std::size_t i = 0; i < tools.size() && i < kMaxShown; ++i) {
@@ -234,19 +234,19 @@ void check_tool_use(FieldReader& fields, const ToolUse& use, const std::string& 
   for (const Tool& tool : use.tools) {
     if (!names.insert(tool.name).second) {
       const std::string path = fields.path(use.is_function_form ? "functions" : "tools");
-      fail_value(fields, path, "holds two tools '" + tool.name + "', expected names that differ");
+      fail_at(fields, path, "holds two tools '" + tool.name + "', expected names that differ");
     }
   }
   for (const std::string& name : use.choice.names) {
     if (names.count(name) == 0) {
-      fail_value(fields, param,
-                 "names the tool '" + name.substr(0, kMaxNameBytes) + "', " +
-                     (names.empty() ? std::string("but there are no tools")
-                                    : "expected one of " + list_names(use.tools)));
+      fail_at(fields, param,
+              "names the tool '" + name.substr(0, kMaxToolNameBytes) + "', " +
+                  (names.empty() ? std::string("but there are no tools")
+                                 : "expected one of " + list_tools(use.tools)));
     }
   }
   if (use.tools.empty() && use.choice.mode == Mode::kRequired) {
-    fail_value(fields, param, "needs tools");
+    fail_at(fields, param, "needs tools");
   }
 }
 

@@ -13,27 +13,27 @@ constexpr const char* kTwo =
     R"("parameters":{"type":"object","properties":{"a":{"type":"string"}}}}},)"
     R"({"type":"function","function":{"name":"ns.g:1-2_"}}])";
 
-struct Read {
+struct ReadTools {
   ToolUse use;
   std::string error;
 };
 
-Read read(const std::string& members) {
+ReadTools read_tools(const std::string& members) {
   const Json body = parse_json("{" + members + "}").value();
   FieldReader fields(body.as_object());
-  Read out{read_tool_use(fields), ""};
+  ReadTools out{read_tool_use(fields), ""};
   if (!fields.ok()) {
     out.error = fields.error()->code + " " + fields.error()->param;
   }
   return out;
 }
 
-Read with_choice(const std::string& choice) {
-  return read(std::string(kTwo) + ",\"tool_choice\":" + choice);
+ReadTools with_choice(const std::string& choice) {
+  return read_tools(std::string(kTwo) + ",\"tool_choice\":" + choice);
 }
 
 TEST(Tools, are_typed_with_the_defaults_of_the_api) {
-  const ToolUse use = read(kTwo).use;
+  const ToolUse use = read_tools(kTwo).use;
   ASSERT_EQ(use.tools.size(), 2U);
   EXPECT_EQ(use.tools[0].name, "f");
   EXPECT_EQ(use.tools[0].description, "d");
@@ -42,9 +42,9 @@ TEST(Tools, are_typed_with_the_defaults_of_the_api) {
   EXPECT_EQ(use.tools[1].parameters, no_parameters());
   EXPECT_EQ(use.choice.mode, Mode::kAuto);
   EXPECT_TRUE(use.parallel && use.is_on() && !use.is_function_form);
-  EXPECT_FALSE(read("").use.is_on());
-  EXPECT_FALSE(read(R"("tools":[],"tool_choice":"auto")").use.is_on());
-  EXPECT_FALSE(read(std::string(kTwo) + R"(,"parallel_tool_calls":false)").use.parallel);
+  EXPECT_FALSE(read_tools("").use.is_on());
+  EXPECT_FALSE(read_tools(R"("tools":[],"tool_choice":"auto")").use.is_on());
+  EXPECT_FALSE(read_tools(std::string(kTwo) + R"(,"parallel_tool_calls":false)").use.parallel);
 }
 
 TEST(Tools, every_form_of_a_choice_is_read) {
@@ -65,23 +65,24 @@ TEST(Tools, every_form_of_a_choice_is_read) {
 }
 
 TEST(Tools, errors_name_the_field) {
-  EXPECT_EQ(read(R"("tools":[1])").error, "invalid_type tools[0]");
-  EXPECT_EQ(read(R"("tools":[{"type":"web_search"}])").error,
+  EXPECT_EQ(read_tools(R"("tools":[1])").error, "invalid_type tools[0]");
+  EXPECT_EQ(read_tools(R"("tools":[{"type":"web_search"}])").error,
             "unsupported_parameter tools[0].type");
-  EXPECT_EQ(read(R"("tools":[{"type":"function"}])").error,
+  EXPECT_EQ(read_tools(R"("tools":[{"type":"function"}])").error,
             "missing_required_parameter tools[0].function");
-  EXPECT_EQ(read(R"("tools":[{"type":"function","function":{}}])").error,
+  EXPECT_EQ(read_tools(R"("tools":[{"type":"function","function":{}}])").error,
             "missing_required_parameter tools[0].function.name");
-  EXPECT_EQ(read(R"("tools":[{"type":"function","function":{"name":"a b"}}])").error,
+  EXPECT_EQ(read_tools(R"("tools":[{"type":"function","function":{"name":"a b"}}])").error,
             "invalid_value tools[0].function.name");
-  EXPECT_EQ(read(R"("tools":[{"type":"function","function":{"name":"a","parameters":[]}}])").error,
-            "invalid_type tools[0].function.parameters");
-  EXPECT_EQ(read(R"("tools":[{"type":"function","function":{"name":"a"}},)"
-                 R"({"type":"function","function":{"name":"a"}}])")
+  EXPECT_EQ(
+      read_tools(R"("tools":[{"type":"function","function":{"name":"a","parameters":[]}}])").error,
+      "invalid_type tools[0].function.parameters");
+  EXPECT_EQ(read_tools(R"("tools":[{"type":"function","function":{"name":"a"}},)"
+                       R"({"type":"function","function":{"name":"a"}}])")
                 .error,
             "invalid_value tools");
-  EXPECT_EQ(read(R"("tool_choice":"required")").error, "invalid_value tool_choice");
-  EXPECT_EQ(read(R"("tool_choice":{"type":"function","function":{"name":"f"}})").error,
+  EXPECT_EQ(read_tools(R"("tool_choice":"required")").error, "invalid_value tool_choice");
+  EXPECT_EQ(read_tools(R"("tool_choice":{"type":"function","function":{"name":"f"}})").error,
             "invalid_value tool_choice");
   EXPECT_EQ(with_choice(R"({"type":"function","function":{"name":"h"}})").error,
             "invalid_value tool_choice");
@@ -91,7 +92,7 @@ TEST(Tools, errors_name_the_field) {
             "missing_required_parameter tool_choice.allowed_tools.tools");
   EXPECT_EQ(with_choice(R"({"type":"mcp"})").error, "unsupported_parameter tool_choice.type");
   EXPECT_EQ(with_choice("3").error, "invalid_value tool_choice");
-  EXPECT_EQ(read(std::string(kTwo) + R"(,"functions":[])").error, "invalid_value functions");
+  EXPECT_EQ(read_tools(std::string(kTwo) + R"(,"functions":[])").error, "invalid_value functions");
 }
 
 TEST(Tools, the_message_about_an_unknown_name_lists_the_known_ones) {
@@ -107,18 +108,18 @@ TEST(Tools, the_message_about_an_unknown_name_lists_the_known_ones) {
 
 TEST(Tools, the_older_form_means_the_same) {
   const std::string functions = R"("functions":[{"name":"f"}])";
-  const ToolUse use = read(functions + R"(,"function_call":{"name":"f"})").use;
+  const ToolUse use = read_tools(functions + R"(,"function_call":{"name":"f"})").use;
   EXPECT_TRUE(use.is_function_form && use.choice.is_named && !use.parallel);
   EXPECT_EQ(use.tools[0].name, "f");
-  EXPECT_EQ(read(functions + R"(,"function_call":"none")").use.choice.mode, Mode::kNone);
-  EXPECT_EQ(read(functions + R"(,"function_call":"required")").error,
+  EXPECT_EQ(read_tools(functions + R"(,"function_call":"none")").use.choice.mode, Mode::kNone);
+  EXPECT_EQ(read_tools(functions + R"(,"function_call":"required")").error,
             "invalid_value function_call");
-  EXPECT_EQ(read(functions + R"(,"function_call":{"name":"g"})").error,
+  EXPECT_EQ(read_tools(functions + R"(,"function_call":{"name":"g"})").error,
             "invalid_value function_call");
 }
 
 TEST(Tools, templates_get_them_in_one_form) {
-  EXPECT_EQ(to_text(tools_for_template(read(kTwo).use)),
+  EXPECT_EQ(to_text(tools_for_template(read_tools(kTwo).use)),
             R"([{"type":"function","function":{"name":"f","description":"d","parameters":)"
             R"({"type":"object","properties":{"a":{"type":"string"}}}}},)"
             R"({"type":"function","function":{"name":"ns.g:1-2_","parameters":)"

@@ -25,7 +25,7 @@ def declared(head):
         head = re.sub(r"<[^<>()=]*>", "", head)
     found = TYPE.search(head) or OTHER.search(re.sub(r"\[\[.*?\]\]", "", head))
     name = found.group(1) if found and not re.match(r"using\b|namespace\b|\W|[A-Z_]+\(", head) else ""
-    return ("" if "::" in name else name), None
+    return ("" if "::" in name or name == "void" else name), None  # void: of a function type
 
 
 def own_names(text):
