@@ -107,7 +107,7 @@ TEST_P(ServedTools, the_older_form_is_answered_in_kind) {
 INSTANTIATE_TEST_SUITE_P(Formats, ServedTools,
                          testing::Values("auto", "hermes", "qwen3_coder", "mistral_v11",
                                          "deepseek_v31", "llama3"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& tested) { return std::string(tested.param); });
 
 TEST(ServedParsing, a_template_that_knows_no_tools_is_said) {
   ServedScene scene;
