@@ -161,6 +161,8 @@ class Unity(Tree):
 
     def test_equal_aliases_other_namespaces_tests_and_modules_are_not(self):
         code = "namespace p {\nnamespace {\nusing E = int;\n%s\nTEST(X, y) {}\n}\nvoid X::f() {}\n}\n"
+        self.write("src/engine/a.cc", code % "std::function<void(int)> f() {\n}")
+        self.write("src/engine/b.cc", code % "std::function<void(int)> g() {\n}")
         self.write("src/net/a.cc", code % "void f() {}")
         self.write("src/net/a_test.cc", code % "void f() {}")
         self.write("src/base/a.cc", code % "void f() {}")

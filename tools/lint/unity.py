@@ -21,8 +21,8 @@ def declared(head):
     alias = ALIAS.match(head)
     if alias:
         return alias.group(1), " ".join(alias.group(2).split())
-    while re.search(r"<[^<>()=]*>", head):  # arguments of templates
-        head = re.sub(r"<[^<>()=]*>", "", head)
+    while re.search(r"<[^<>=]*>", head):  # arguments of templates
+        head = re.sub(r"<[^<>=]*>", "", head)
     found = TYPE.search(head) or OTHER.search(re.sub(r"\[\[.*?\]\]", "", head))
     name = found.group(1) if found and not re.match(r"using\b|namespace\b|\W|[A-Z_]+\(", head) else ""
     return ("" if "::" in name or name == "void" else name), None  # void: of a function type
