@@ -469,11 +469,13 @@ class Loader {
       ids.push_back(*parts_.special.eos);
     }
     if (ids.empty()) {
+      std::vector<ControlText> controls;
       for (const AddedToken& token : added_) {
-        if (token.special && is_end_of_generation_text(token.content)) {
-          ids.push_back(token.id);
+        if (token.special) {
+          controls.push_back({token.id, token.content});
         }
       }
+      add_ends_by_text(controls, &ids);
     }
     sort_unique(&ids);
   }

@@ -93,12 +93,13 @@ void find_end_of_generation(const std::vector<TokenId>& extra, TokenizerParts* p
   }
   // Files name one such token, chat models end turns with another. Only what the file itself calls
   // a control token counts: "</s>" is an ordinary word in some vocabularies.
+  std::vector<ControlText> controls;
   for (TokenId id = 0; id < parts->vocab->size(); ++id) {
-    if (parts->vocab->type(id) == TokenType::kControl &&
-        is_end_of_generation_text(parts->vocab->text(id))) {
-      ids.push_back(id);
+    if (parts->vocab->type(id) == TokenType::kControl) {
+      controls.push_back({id, parts->vocab->text(id)});
     }
   }
+  add_ends_by_text(controls, &ids);
   sort_unique(&ids);
 }
 

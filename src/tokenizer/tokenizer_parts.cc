@@ -35,6 +35,8 @@ std::string sentencepiece_bytes(std::string_view text, TokenType type) {
   return bytes;
 }
 
+namespace {
+
 bool is_end_of_generation_text(std::string_view text) {
   constexpr std::string_view kTexts[] = {
       "<|eot_id|>",
@@ -56,6 +58,20 @@ bool is_end_of_generation_text(std::string_view text) {
       "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",
   };
   return std::find(std::begin(kTexts), std::end(kTexts), text) != std::end(kTexts);
+}
+
+}  // namespace
+
+void add_ends_by_text(std::span<const ControlText> controls, std::vector<TokenId>* ids) {
+  // Where answers are made of messages, this one ends the last of them.
+  const bool has_messages =
+      std::any_of(controls.begin(), controls.end(),
+                  [](const ControlText& control) { return control.text == "<|return|>"; });
+  for (const ControlText& control : controls) {
+    if (is_end_of_generation_text(control.text) && !(has_messages && control.text == "<|end|>")) {
+      ids->push_back(control.id);
+    }
+  }
 }
 
 void sort_unique(std::vector<TokenId>* ids) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tokenizer/fragment.h"
@@ -32,8 +34,15 @@ std::string byte_level_bytes(std::string_view text, TokenType type);
 /// The bytes a token of a SentencePiece vocabulary adds: U+2581 is a space, <0xNN> a byte.
 std::string sentencepiece_bytes(std::string_view text, TokenType type);
 
-/// Whether a text is one with which the public chat models end a turn or a text.
-bool is_end_of_generation_text(std::string_view text);
+/// A control token and its text, which the vocabulary keeps.
+struct ControlText {
+  TokenId id = -1;
+  std::string_view text;
+};
+
+/// Adds those with which the public chat models end an answer: of all control tokens of a
+/// vocabulary.
+void add_ends_by_text(std::span<const ControlText> controls, std::vector<TokenId>* ids);
 
 /// Sorts and removes duplicates.
 void sort_unique(std::vector<TokenId>* ids);

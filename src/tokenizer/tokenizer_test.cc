@@ -157,6 +157,18 @@ TEST(Vocabulary, roles_and_ends_of_generation_come_from_the_file) {
   EXPECT_THAT(tokenizer->encode("", {}), ElementsAre(256));
 }
 
+// Of a vocabulary whose answers are made of messages, "<|end|>" ends a message only.
+TEST(Vocabulary, the_end_of_a_message_is_no_end_of_generation) {
+  SmallVocab phi;
+  phi.byte_symbols().token("<|end|>", 3).token("<|endoftext|>", 3);
+  phi.key("eos_token_id", std::int64_t{257});
+  EXPECT_THAT(phi.load("gpt2")->end_of_generation(), ElementsAre(256, 257));
+  SmallVocab harmony;
+  harmony.byte_symbols().token("<|end|>", 3).token("<|return|>", 3).token("<|call|>", 3);
+  harmony.key("eos_token_id", std::int64_t{257});
+  EXPECT_THAT(harmony.load("gpt2")->end_of_generation(), ElementsAre(257, 258));
+}
+
 TEST(Vocabulary, clean_spaces_applies_to_whole_texts_on_request) {
   const auto tokenizer = SmallVocab().byte_symbols().key("pre", std::string("gpt-2")).load("gpt2");
   const auto ids = tokenizer->encode("a , b ' c 's d !", kPlain);
