@@ -88,7 +88,8 @@ bool HarmonyParser::begin() {
 }
 
 bool HarmonyParser::header() {
-  const MarkerHit hit = find_marker(rest(), {message_});
+  const std::size_t most = kMaxHeader + message_.size();
+  const MarkerHit hit = find_marker(rest().substr(0, most), {message_});
   if (hit.is_found) {
     const std::string text(rest().substr(0, hit.begin));
     take(hit.begin + message_.size());
@@ -96,11 +97,15 @@ bool HarmonyParser::header() {
     open_message(text);
     return true;
   }
-  if (rest().size() <= kMaxHeader && !is_end_) {
+  if (rest().size() < most && !is_end_) {
     return false;
   }
   kind_ = Content::kText;  // no header: nothing is lost
   state_ = State::kContent;
+  if (rest().starts_with(start_)) {  // else it would end the text before it began
+    take(start_.size());
+    add_content(start_);
+  }
   return !rest().empty();
 }
 

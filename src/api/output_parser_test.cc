@@ -223,6 +223,8 @@ TEST(OutputParsers, harmony_messages_go_by_channel_and_recipient) {
                   "<|channel|>final<|message|>Hi <b>"),
             "call: g\narguments: {}\nend\ntext: Hi <b>");
   EXPECT_EQ(parse("harmony", "harmony", "plain"), "text: plain");
+  EXPECT_EQ(parse("harmony", "harmony", "<|start|>assistant"), "text: <|start|>assistant");
+  EXPECT_EQ(parse("harmony", "harmony", "<|start|><|start|>a"), "text: <|start|><|start|>a");
 }
 
 TEST(OutputParsers, reasoning_ends_at_its_mark_and_white_space_stays) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -11,7 +12,17 @@ namespace {
 std::vector<OutputPiece> parse(OutputFormat format, const std::string& text) {
   const std::unique_ptr<OutputParser> parser = make_output_parser(std::move(format));
   std::vector<OutputPiece> pieces;
-  parser->push(text, &pieces);
+  // In parts: a parser looks for several marks in what it was given, and again behind each.
+  constexpr std::size_t kPartBytes = 4096;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    std::size_t size = std::min(rest.size(), kPartBytes);
+    while (size < rest.size() && (static_cast<unsigned char>(rest[size]) & 0xC0U) == 0x80U) {
+      --size;  // whole characters
+    }
+    parser->push(rest.substr(0, size), &pieces);
+    rest.remove_prefix(size);
+  }
   parser->finish(&pieces);
   return pieces;
 }

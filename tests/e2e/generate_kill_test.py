@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import threading
+import time
 import unittest
 
 import plumb_e2e as e2e
@@ -70,10 +71,9 @@ class Generate(unittest.TestCase):
             while not ended:
                 before = len(self.records(output))
                 process = subprocess.Popen(self.command(output), stderr=subprocess.PIPE)
-                killer = threading.Timer(chance.uniform(0.02, 0.6), process.kill)
-                killer.start()
+                killer = self.kill_later(process, output, whole.stat().st_size, chance)
                 _, errors = process.communicate()
-                killer.cancel()
+                killer.join()
                 ended = process.returncode == 1
                 self.assertIn(process.returncode, (1, -signal.SIGKILL), errors.decode())
                 records = self.records(output)
@@ -87,6 +87,23 @@ class Generate(unittest.TestCase):
             self.assertEqual({r["id"]: text_of(r) for r in self.records(output)}, expected)
         print(f"{kills} kills, {in_work} of them with records in part, {torn} torn lines")
         self.assertGreater(torn, 0)
+
+    @staticmethod
+    def kill_later(process, output, whole_bytes, chance):
+        """Kills it at some moment, or once it has written so much more, which a fast run does within milliseconds."""
+        moment = time.monotonic() + (chance.uniform(0.02, 0.6) if chance.random() < 0.3 else 600)
+        written = output.stat().st_size if output.exists() else 0
+        enough = written + chance.randrange(1, whole_bytes)
+
+        def watch():
+            while process.poll() is None:
+                if time.monotonic() > moment or (output.exists() and output.stat().st_size > enough):
+                    process.kill()
+                    return
+
+        killer = threading.Thread(target=watch)
+        killer.start()
+        return killer
 
     def tear(self, output, chance, num_records):
         """Cuts the last record as a crash of the machine would; returns 1 if it did."""
