@@ -63,6 +63,7 @@ AnswerParser::AnswerParser(OutputFormat format) : format_(std::move(format)) {
 std::vector<std::string> AnswerParser::encode_all(
     const std::vector<std::string_view>& markers) const {
   std::vector<std::string> out;
+  out.reserve(markers.size());
   for (const std::string_view marker : markers) {
     out.push_back(format_.marks.encode(marker));
   }
