@@ -158,12 +158,15 @@ class TagBuilder {
       out->push_back(JsonObject{{"type", "grammar"},
                                 {"grammar", replaced(kPythonArguments, "KEY", keys(tool))}});
     } else {
-      const bool is_held = use_.choice.mode == Mode::kRequired || tool.strict;
-      const Json schema = is_held ? tool.parameters : Json(JsonObject{{"type", "object"}});
-      JsonObject leaf{{"type", "json_schema"}, {"json_schema", schema}};
-      if (tools_.syntax == CallSyntax::kXml) {
-        // These have no style for objects that say nothing about their members.
+      // The XML styles have none for objects that say nothing about their members.
+      const bool is_xml = tools_.syntax == CallSyntax::kXml;
+      JsonObject leaf{{"type", "json_schema"}};
+      if (is_xml || use_.choice.mode == Mode::kRequired || tool.strict) {
         leaf.set("json_schema", tool.parameters);
+      } else {
+        leaf.set("json_schema", JsonObject{{"type", "object"}});
+      }
+      if (is_xml) {
         leaf.set("style", tools_.xml.tag_style);
       }
       out->emplace_back(std::move(leaf));
