@@ -9,6 +9,11 @@
 namespace plumb {
 namespace {
 
+bool is_name_byte(char c) {
+  return static_cast<unsigned char>(c) > 0x20 && c != 0x7f && c != '\xFF' &&
+         std::string_view("\"'(){}[]<>,;").find(c) == std::string_view::npos;
+}
+
 ValueDialect dialect_of(CallSyntax syntax) {
   switch (syntax) {
     case CallSyntax::kPython:
@@ -76,12 +81,28 @@ class NamedCallReader final : public CallReader {
     return take(match == MarkerMatch::kYes ? prefix_.size() : 0);
   }
 
+  // Takes that many bytes to the end of a word, character by character, up to one that a name
+  // cannot have or that is too many, so that it does not matter how the input is cut; false if
+  // there is one.
+  bool take_word(std::size_t num_bytes, bool is_name, std::string* word) {
+    while (num_bytes > 0) {
+      const std::string_view left = rest();
+      if (word->size() > kMaxCallName || (is_name && !is_name_byte(left.front()))) {
+        return false;
+      }
+      const std::size_t size = left.front() == '\xFF'
+                                   ? OutputMarks::kCodeBytes
+                                   : static_cast<std::size_t>(decode_utf8(left).num_bytes);
+      *word += left.substr(0, size);
+      take(size);
+      num_bytes -= std::min(num_bytes, size);
+    }
+    return word->size() <= kMaxCallName;
+  }
+
   bool read_name(CallPieces* out) {
     const MarkerHit hit = find_marker(rest(), name_ends_);
-    name_ += rest().substr(0, hit.begin);
-    take(hit.begin);
-    if (name_.size() > kMaxCallName ||
-        (syntax_ == CallSyntax::kPython && !name_.empty() && !is_call_name(name_))) {
+    if (!take_word(hit.begin, syntax_ == CallSyntax::kPython, &name_)) {
       return fail();
     }
     if (!hit.is_found) {
@@ -99,9 +120,7 @@ class NamedCallReader final : public CallReader {
   // [CALL_ID]id[ARGS]
   bool read_id(CallPieces* out) {
     const MarkerHit hit = find_marker(rest(), {name_ends_[0]});
-    id_ += rest().substr(0, hit.begin);
-    take(hit.begin);
-    if (id_.size() > kMaxCallName) {
+    if (!take_word(hit.begin, false, &id_)) {
       return fail();
     }
     return hit.is_found && take(name_ends_[0].size()) && start(out);
@@ -198,10 +217,7 @@ bool CallReader::fail() {
 
 bool is_call_name(std::string_view name) {
   return !name.empty() && name.size() <= kMaxCallName &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return static_cast<unsigned char>(c) > 0x20 && c != 0x7f && c != '\xFF' &&
-                  std::string_view("\"'(){}[]<>,;").find(c) == std::string_view::npos;
-         });
+         std::all_of(name.begin(), name.end(), is_name_byte);
 }
 
 std::unique_ptr<CallReader> make_named_call_reader(const ToolFormat& format,

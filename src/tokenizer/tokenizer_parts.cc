@@ -54,8 +54,7 @@ bool is_end_of_generation_text(std::string_view text) {
       "<EOT>",
       "</s>",
       "<|END_OF_TURN_TOKEN|>",
-      "<\xEF\xBD\x9C"
-      "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",
+      "<｜end▁of▁sentence｜>",
   };
   return std::find(std::begin(kTexts), std::end(kTexts), text) != std::end(kTexts);
 }
