@@ -254,6 +254,8 @@ TEST(OutputParsers, a_call_that_is_cut_off_is_closed_where_it_stands) {
             "call: g\narguments: {\"a\":[1,{\"b\":\"x\"}]}\nbroken end");
   EXPECT_EQ(tools("hermes", R"(<tool_call>{"name":"g","arguments":{"a":1,"bcd":tr)"),
             "call: g\narguments: {\"a\":1}\nbroken end");
+  EXPECT_EQ(tools("hermes", R"(<tool_call>{"name":"g","arguments":"""})"),
+            "call: g\narguments: {}\nbroken end");
   EXPECT_EQ(tools("hermes", R"(<tool_call>{"na)"), R"(text: <tool_call>{"na)");
   EXPECT_EQ(tools("qwen3_coder", "<tool_call><function=f><parameter=city>\nKö"),
             "call: f\narguments: {\"city\":\"Kö\"}\nbroken end");

@@ -2,6 +2,7 @@
 #include "api/value_stream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "api/marker_search.h"
 #include "base/json.h"
@@ -362,6 +363,9 @@ void ValueStream::end_word(std::string* out) {
 }
 
 std::string ValueStream::close() {
+  if (std::exchange(is_closed_, true)) {
+    return {};
+  }
   if (expect_ == Expect::kStart) {
     state_ = State::kFailed;
     return "{}";

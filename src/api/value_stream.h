@@ -37,7 +37,7 @@ class ValueStream {
 
   State state() const { return state_; }
 
-  /// What completes the object; nothing may be pushed any more.
+  /// What completes the object, nothing the second time; nothing may be pushed any more.
   std::string close();
 
  private:
@@ -76,6 +76,7 @@ class ValueStream {
   ValueDialect dialect_;
   std::string quote_;
   State state_ = State::kOpen;
+  bool is_closed_ = false;
   Lexeme lexeme_ = Lexeme::kNone;
   Expect expect_ = Expect::kStart;
   std::vector<Frame> frames_;
