@@ -43,7 +43,6 @@ class AnswerParser final : public OutputParser {
   bool begin();
   bool reasoning();
   bool text();
-  bool may_be_bare_call();
   bool text_up_to(const MarkerHit& hit);
   bool between();
   bool call();
