@@ -212,6 +212,8 @@ void Engine::stop() {
   take_mail();  // what came in last still gets its last event
   // First, so that what they have computed is kept.
   core_->abort_all({Code::kUnavailable, "the engine is stopped"});
+  publish();
+  core_->deliver_ended();
   core_->finish_tiers(clock_.now() + kTierFinishTime);
   publish();
 }
@@ -307,6 +309,7 @@ bool Engine::step() {
     check_idle();
   }
   publish();
+  core_->deliver_ended();
   return has_work;
 }
 

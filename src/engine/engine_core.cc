@@ -36,6 +36,7 @@ bool is_free_to_jump(const SamplingParams& params) {
 
 EngineCore::~EngineCore() {
   abort_all({Code::kUnavailable, "the engine is stopped"});
+  deliver_ended();
 }
 
 void EngineCore::add(SeqId id, Request request, std::int64_t max_output, Clock::TimePoint submitted,
@@ -461,7 +462,7 @@ void EngineCore::store(Sequence& seq, bool first_to_evict) {
   }
 }
 
-// Gives everything back before the last event, after which the sink may be gone.
+// Gives everything back at once; the last event, after which the sink may be gone, comes later.
 void EngineCore::finish(Sequence& seq) {
   const bool was_computed_well =
       seq.end.status.code() != Code::kInternal && seq.end.status.code() != Code::kDeviceLost;
@@ -479,8 +480,14 @@ void EngineCore::finish(Sequence& seq) {
     planner_.observe_end(snapshot_of(seq));
   }
   ++(seq.end.reason == FinishReason::kAbort ? totals_.num_aborted : totals_.num_finished);
-  const std::unique_ptr<Sequence> last = queues_.remove(seq);
-  deliver(*last);
+  ended_.push_back(queues_.remove(seq));
+}
+
+void EngineCore::deliver_ended() {
+  for (const std::unique_ptr<Sequence>& seq : ended_) {
+    deliver(*seq);
+  }
+  ended_.clear();
 }
 
 void EngineCore::deliver(Sequence& seq) {

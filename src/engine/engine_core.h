@@ -114,9 +114,13 @@ class EngineCore {
   /// Null unless the options say so. Thread: any.
   const KvEventLog* kv_events() const { return events_.get(); }
 
-  /// Runs one step; the sinks hear of it before it returns. Errors kDeviceLost: all sequences have
-  /// ended with it, and nothing may be computed any more.
+  /// Runs one step; the sinks of what goes on hear of it before it returns. Errors kDeviceLost: all
+  /// sequences have ended with it, and nothing may be computed any more.
   Status step();
+
+  /// Tells the sinks of all that has ended since the last call. Apart from what ends it, so that
+  /// whoever has an answer finds it in the figures published before.
+  void deliver_ended();
 
   /// Totals and present state; `state` is the caller's business.
   EngineStats stats() const;
@@ -186,6 +190,7 @@ class EngineCore {
   StepSampler sampler_;
   Planner planner_;
   SequenceQueues queues_;
+  std::vector<std::unique_ptr<Sequence>> ended_;  ///< their sinks have not heard of it
   WaitingWindow window_;
   QueueForecast forecast_;
   MeanStepTime decode_time_;

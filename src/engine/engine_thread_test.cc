@@ -75,6 +75,36 @@ TEST(EngineThread, a_sleeping_engine_wakes_for_each_request) {
   EXPECT_EQ(running.engine->stats().num_finished, 20);
 }
 
+// Reads the figures inside the last event.
+class StatsSink final : public EventSink {
+ public:
+  explicit StatsSink(const Engine& engine) : engine_(engine) {}
+
+  void on_event(StreamEvent event) override {
+    if (event.finish != FinishReason::kNone) {
+      at_end = engine_.stats();
+    }
+  }
+
+  EngineStats at_end;
+
+ private:
+  const Engine& engine_;
+};
+
+TEST(EngineThread, who_has_the_answer_finds_it_in_the_figures) {
+  RunningEngine running;
+  for (TokenId i = 0; i < 3; ++i) {
+    StatsSink sink(*running.engine);
+    ASSERT_TRUE(running.engine->submit(EngineScene::greedy({i, 3}, 4), sink).ok());
+    ASSERT_TRUE(running.engine->wait_until_idle(system_clock().now() + 60s));
+    EXPECT_EQ(sink.at_end.num_running, 0);
+    EXPECT_EQ(sink.at_end.num_finished, i + 1);
+    EXPECT_EQ(sink.at_end.completion_tokens, 4 * (i + 1));
+    EXPECT_EQ(sink.at_end.num_steps, running.engine->stats().num_steps);
+  }
+}
+
 TEST(EngineThread, many_threads_submit_and_abort_at_once) {
   RunningEngine running;
   std::atomic<int> num_right{0};
