@@ -51,6 +51,13 @@ class CallReader {
   bool take(std::size_t num_bytes);
   /// True if there was white space.
   bool take_spaces();
+  /// Bytes of the next character, or of the code of a mark. Requires a rest.
+  std::size_t next_size() const;
+  /// Takes that many bytes onto the end of a word, character by character, so that it does not
+  /// matter how the input is cut, up to one that is too many or that is not `allowed`; false if
+  /// there is one.
+  bool take_word(std::size_t num_bytes, std::size_t max_bytes, std::string* word,
+                 bool (*allowed)(char) = nullptr);
 
   void done() { state_ = State::kDone; }
 

@@ -81,28 +81,10 @@ class NamedCallReader final : public CallReader {
     return take(match == MarkerMatch::kYes ? prefix_.size() : 0);
   }
 
-  // Takes that many bytes to the end of a word, character by character, up to one that a name
-  // cannot have or that is too many, so that it does not matter how the input is cut; false if
-  // there is one.
-  bool take_word(std::size_t num_bytes, bool is_name, std::string* word) {
-    while (num_bytes > 0) {
-      const std::string_view left = rest();
-      if (word->size() > kMaxCallName || (is_name && !is_name_byte(left.front()))) {
-        return false;
-      }
-      const std::size_t size = left.front() == '\xFF'
-                                   ? OutputMarks::kCodeBytes
-                                   : static_cast<std::size_t>(decode_utf8(left).num_bytes);
-      *word += left.substr(0, size);
-      take(size);
-      num_bytes -= std::min(num_bytes, size);
-    }
-    return word->size() <= kMaxCallName;
-  }
-
   bool read_name(CallPieces* out) {
     const MarkerHit hit = find_marker(rest(), name_ends_);
-    if (!take_word(hit.begin, syntax_ == CallSyntax::kPython, &name_)) {
+    if (!take_word(hit.begin, kMaxCallName, &name_,
+                   syntax_ == CallSyntax::kPython ? is_name_byte : nullptr)) {
       return fail();
     }
     if (!hit.is_found) {
@@ -120,7 +102,7 @@ class NamedCallReader final : public CallReader {
   // [CALL_ID]id[ARGS]
   bool read_id(CallPieces* out) {
     const MarkerHit hit = find_marker(rest(), {name_ends_[0]});
-    if (!take_word(hit.begin, false, &id_)) {
+    if (!take_word(hit.begin, kMaxCallName, &id_)) {
       return fail();
     }
     return hit.is_found && take(name_ends_[0].size()) && start(out);
@@ -208,6 +190,25 @@ bool CallReader::take_spaces() {
   const std::size_t num = num_leading_spaces(rest());
   at_ += num;
   return num > 0;
+}
+
+std::size_t CallReader::next_size() const {
+  return rest().front() == '\xFF' ? OutputMarks::kCodeBytes
+                                  : static_cast<std::size_t>(decode_utf8(rest()).num_bytes);
+}
+
+bool CallReader::take_word(std::size_t num_bytes, std::size_t max_bytes, std::string* word,
+                           bool (*allowed)(char)) {
+  while (num_bytes > 0) {
+    if (word->size() > max_bytes || (allowed != nullptr && !allowed(rest().front()))) {
+      return false;
+    }
+    const std::size_t size = next_size();
+    *word += rest().substr(0, size);
+    take(size);
+    num_bytes -= std::min(num_bytes, size);
+  }
+  return word->size() <= max_bytes;
 }
 
 bool CallReader::fail() {

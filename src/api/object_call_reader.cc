@@ -113,13 +113,12 @@ class ObjectCallReader final : public CallReader {
   // One character of a string, or the end of it.
   bool in_text(CallPieces* out) {
     const char c = rest().front();
-    take(1);
     if (c == '"' && !is_escaped_) {
+      take(1);
       return end_text(out);
     }
     is_escaped_ = c == '\\' && !is_escaped_;
-    text_ += c;
-    return text_.size() <= kMaxText || fail();
+    return take_word(next_size(), kMaxText, &text_) || fail();
   }
 
   bool end_text(CallPieces* out) {

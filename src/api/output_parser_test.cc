@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/output_parser.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "support/parsed_output.h"
 
 namespace plumb {
 namespace {
+
+using testing::HasSubstr;
 
 constexpr std::size_t kWhole = 1 << 20;
 
@@ -270,6 +273,21 @@ TEST(OutputParsers, what_is_no_call_does_not_hide_the_next_one) {
             "call: f\narguments: {}\nbroken end\ncall: g\narguments: {}\nend");
   EXPECT_EQ(tools("hermes", "<tool_call>oops</tool_call>" + good),
             "text: <tool_call>oops</tool_call>\ncall: g\narguments: {}\nend");
+}
+
+TEST(OutputParsers, names_and_keys_that_are_too_long_end_at_the_same_place) {
+  std::string long_name;
+  for (int i = 0; i < 800; ++i) {
+    long_name += "é";
+  }
+  for (const std::string& text :
+       {"<tool_call><function=" + long_name + "</tool_call><function=f></function></tool_call>",
+        "<tool_call><function=f><parameter=" + long_name +
+            ">1</parameter></function></tool_call>"}) {
+    EXPECT_THAT(tools("qwen3_coder", text), HasSubstr("é"));
+  }
+  EXPECT_THAT(tools("hermes", "<tool_call>{\"name\":\"" + long_name + "\"}</tool_call>"),
+              HasSubstr("é"));
 }
 
 TEST(OutputParsers, the_text_of_broken_calls_is_kept) {

@@ -109,9 +109,7 @@ class XmlCallReader final : public CallReader {
 
   bool read_name(CallPieces* out) {
     const MarkerHit hit = find_marker(rest(), name_ends_);
-    name_ += rest().substr(0, hit.begin);
-    take(hit.begin);
-    if (name_.size() > kMaxCallName) {
+    if (!take_word(hit.begin, kMaxCallName, &name_)) {
       return fail();
     }
     if (!hit.is_found) {
@@ -160,9 +158,7 @@ class XmlCallReader final : public CallReader {
 
   bool read_key(CallPieces* /*out*/) {
     const MarkerHit hit = find_marker(rest(), key_ends_);
-    key_ += rest().substr(0, hit.begin);
-    take(hit.begin);
-    if (key_.size() > kMaxKey) {
+    if (!take_word(hit.begin, kMaxKey, &key_)) {
       return fail();
     }
     if (!hit.is_found) {
