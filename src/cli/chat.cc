@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
 #include <optional>
 #include <string>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "base/text.h"
 #include "cli/chat_model.h"
 #include "cli/commands.h"
+#include "cli/line_reader.h"
 #include "cli/serving.h"
 #include "cli/signals.h"
 
@@ -113,14 +113,19 @@ class ChatCommand final : public Command {
         std::fputs("> ", stdout);
         std::fflush(stdout);
       }
-      if (!std::getline(std::cin, line)) {
-        if (stop_requested().exchange(false)) {  // Ctrl-C at the prompt: a fresh line
-          std::cin.clear();
-          std::clearerr(stdin);
-          std::fputs("\n", stdout);
-          continue;
-        }
+      const LineReader::Read read = input_.next(&line);
+      if (read == LineReader::Read::kStopped) {  // Ctrl-C at the prompt: a fresh line
+        std::fputs("\n", stdout);
+        continue;
+      }
+      if (read == LineReader::Read::kEnd) {
         break;
+      }
+      if (read == LineReader::Read::kTooLong) {
+        has_failed_ = true;
+        std::fprintf(stderr, "plumb: skipped a line of more than %zu bytes\n",
+                     LineReader::kMaxLine);
+        continue;
       }
       const std::string_view text = trim(line);
       if (text == "/quit" || text == "/exit") {
@@ -208,6 +213,7 @@ class ChatCommand final : public Command {
   std::unique_ptr<ChatModel> model_;
   JsonArray messages_;
   std::optional<ChatStats> stats_;
+  LineReader input_{STDIN_FILENO};
   bool has_failed_ = false;
   bool is_terminal_ = false;
 };

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 namespace plumb {
@@ -45,11 +46,15 @@ void catch_stop_signals(SecondSignal second) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) == 0) {
     ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    if (second == SecondSignal::kIsSet) {
+      ::fcntl(ends[0], F_SETFL, O_NONBLOCK);  // wait_for_input() takes all that is there
+    }
     wait_fd.store(ends[0]);
     wake_fd.store(ends[1]);
   }
   struct sigaction action = {};
-  action.sa_handler = on_stop;  // without SA_RESTART: reads and waits return
+  action.sa_handler = on_stop;
+  action.sa_flags = second == SecondSignal::kIsSet ? SA_RESTART : 0;
   sigaction(SIGINT, &action, nullptr);
   if (second == SecondSignal::kEnds) {
     sigaction(SIGTERM, &action, nullptr);
@@ -67,6 +72,24 @@ int wait_for_signal() {
   while (::read(wait_fd.load(), &byte, 1) < 0 && errno == EINTR) {
   }
   return byte == 0 ? SIGTERM : byte;
+}
+
+bool wait_for_input(int fd) {
+  for (;;) {
+    pollfd files[] = {{.fd = fd, .events = POLLIN, .revents = 0},
+                      {.fd = wait_fd.load(), .events = POLLIN, .revents = 0}};
+    const int num = ::poll(files, 2, -1);
+    char bytes[64];
+    while (files[1].revents != 0 && ::read(wait_fd.load(), bytes, sizeof(bytes)) > 0) {
+      // Signals of earlier waits too: only the flag says whether one is new.
+    }
+    if (requested.exchange(false)) {
+      return false;
+    }
+    if (num > 0 && files[0].revents != 0) {
+      return true;
+    }
+  }
 }
 
 }  // namespace plumb

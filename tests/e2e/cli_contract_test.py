@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What scripts may rely on: bytes, exit codes and JSON of the commands."""
 
+import array
+import fcntl
 import json
 import os
 import re
@@ -8,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import termios
 import unittest
 
 import plumb_e2e as e2e
@@ -233,6 +236,27 @@ class Commands(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("/reset", done.stderr.decode())
         self.assertEqual(done.stdout, b"")
+
+    def test_an_interrupt_while_chat_writes_loses_nothing(self):
+        with subprocess.Popen([e2e.BINARY, "chat", str(self.model)], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as chat:
+            chat.stdin.write(b"/help\n" * 1000)
+            chat.stdin.flush()
+            waiting = array.array("i", [0])
+            while waiting[0] < 60000:  # then it waits for somebody to read
+                self.assertIsNone(chat.poll())
+                fcntl.ioctl(chat.stdout, termios.FIONREAD, waiting)
+            for _ in range(10):
+                chat.send_signal(signal.SIGINT)
+            out, error = chat.communicate()
+        self.assertEqual(chat.returncode, 0, error)
+        self.assertEqual(out.count(b"/quit, /exit"), 1000)
+
+    def test_chat_skips_a_line_without_end(self):
+        done = e2e.run("chat", self.model, "--max-tokens", 2, stdin=b"a" * (17 << 20) + b"\n/help")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"skipped a line", done.stderr)
+        self.assertIn(b"/quit, /exit", done.stdout)
 
     def test_serve_refuses_options_that_cannot_be_meant(self):
         for flags, word in ((["--min-context", 4096, "--max-context", 2048], "--min-context: 4096"),
