@@ -23,18 +23,23 @@ std::vector<ChoiceEnd> ends_of(const std::vector<ChoiceRecord>& choices) {
 class ChatFormat final : public ResponseFormat {
  public:
   ChatFormat(ResponseEnvelope envelope, const ChatRequest& request)
-      : response_(std::move(envelope), request.generation, request.tool_use.is_function_form) {}
+      : include_usage_(request.generation.include_usage),
+        response_(std::move(envelope), request.generation, request.tool_use.is_function_form) {}
 
-  std::optional<Json> start(std::int64_t index) override { return response_.start(index); }
+  std::vector<Json> start(std::int64_t index) override { return {response_.start(index)}; }
 
   std::optional<Json> prompt(std::int64_t, std::vector<TokenText>) override { return std::nullopt; }
 
   std::vector<Json> delta(const ChoiceDelta& delta) override { return response_.delta(delta); }
 
-  Json end(const ChoiceEnd& end) override { return response_.end(end); }
+  std::vector<Json> end(const ChoiceEnd& end) override { return {response_.end(end)}; }
 
-  Json usage(const std::vector<ChoiceRecord>& choices) override {
-    return response_.usage(sum_usage(ends_of(choices), static_cast<std::int64_t>(choices.size())));
+  std::vector<Json> finish(const std::vector<ChoiceRecord>& choices) override {
+    if (!include_usage_) {
+      return {};
+    }
+    return {
+        response_.usage(sum_usage(ends_of(choices), static_cast<std::int64_t>(choices.size())))};
   }
 
   Json complete(std::vector<ChoiceRecord> choices) override {
@@ -48,6 +53,7 @@ class ChatFormat final : public ResponseFormat {
   }
 
  private:
+  bool include_usage_;
   ChatResponse response_;
 };
 
@@ -67,13 +73,16 @@ class CompletionFormat final : public ResponseFormat {
         best_of_(request.best_of),
         echo_(request.echo),
         is_empty_(request.generation.sampling.max_tokens == 0),
+        include_usage_(request.generation.include_usage),
         prompt_texts_(std::move(prompt_texts)),
         response_(std::move(envelope), request.generation,
                   static_cast<std::int64_t>(request.prompts.size()) * request.best_of) {}
 
-  std::optional<Json> start(std::int64_t index) override {
-    return echo_ ? std::optional(response_.delta({index, prompt_text(index), {}}, true))
-                 : std::nullopt;
+  std::vector<Json> start(std::int64_t index) override {
+    if (!echo_) {
+      return {};
+    }
+    return {response_.delta({index, prompt_text(index), {}}, true)};
   }
 
   std::optional<Json> prompt(std::int64_t index, std::vector<TokenText> tokens) override {
@@ -84,14 +93,17 @@ class CompletionFormat final : public ResponseFormat {
     return {response_.delta(is_empty_ ? ChoiceDelta{delta.index, "", {}} : delta, false)};
   }
 
-  Json end(const ChoiceEnd& end) override { return response_.end(trimmed(end)); }
+  std::vector<Json> end(const ChoiceEnd& end) override { return {response_.end(trimmed(end))}; }
 
-  Json usage(const std::vector<ChoiceRecord>& choices) override {
+  std::vector<Json> finish(const std::vector<ChoiceRecord>& choices) override {
+    if (!include_usage_) {
+      return {};
+    }
     std::vector<ChoiceEnd> ends = ends_of(choices);
     for (ChoiceEnd& end : ends) {
       end = trimmed(end);
     }
-    return response_.usage(sum_usage(ends, best_of_));
+    return {response_.usage(sum_usage(ends, best_of_))};
   }
 
   Json complete(std::vector<ChoiceRecord> choices) override {
@@ -164,11 +176,16 @@ class CompletionFormat final : public ResponseFormat {
   std::int64_t best_of_;
   bool echo_;
   bool is_empty_;
+  bool include_usage_;
   std::vector<std::string> prompt_texts_;
   CompletionResponse response_;
 };
 
 }  // namespace
+
+std::vector<Json> ResponseFormat::fail(const ApiError& /*error*/, Json body) {
+  return {std::move(body)};
+}
 
 void ChoiceRecord::append(ChoiceDelta delta) {
   append_delta(delta, &parts);

@@ -9,6 +9,7 @@
 #include "api/chat_request.h"
 #include "api/choice.h"
 #include "api/completion_request.h"
+#include "api/error.h"
 #include "api/generation_params.h"
 #include "api/response_envelope.h"
 #include "base/json.h"
@@ -26,20 +27,41 @@ struct ChoiceRecord {
   void append(ChoiceDelta delta);
 };
 
+/// How the chunks of a stream stand on the wire.
+enum class StreamFraming : unsigned char {
+  kEvents,       ///< server-sent events without names, [DONE] at the end
+  kNamedEvents,  ///< server-sent events, each under the name that its member "type" says
+  kJsonLines,    ///< one object a line, and nothing else
+};
+
 /// How a kind of response looks: as chunks, or whole.
+///
+/// Order of a stream: start() of every choice, then prompt(), delta() and end() of each as they
+/// come, finish() after the last; fail() may end it at any time.
 /// Thread: the server's loop.
 class ResponseFormat {
  public:
   virtual ~ResponseFormat() = default;
-  /// Chunk that opens a choice, if the format has one.
-  virtual std::optional<Json> start(std::int64_t index) = 0;
+
+  virtual StreamFraming framing() const { return StreamFraming::kEvents; }
+
+  /// What keeps a silent stream open, as bytes of the framing; empty for nothing.
+  virtual std::string heartbeat() const { return ":\n\n"; }
+
+  /// Chunks that open a choice, if the format has some.
+  virtual std::vector<Json> start(std::int64_t index) = 0;
   /// The prompt's tokens with log probabilities (echo).
   virtual std::optional<Json> prompt(std::int64_t index, std::vector<TokenText> tokens) = 0;
   /// The chunks that a delta gives, if any.
   virtual std::vector<Json> delta(const ChoiceDelta& delta) = 0;
-  virtual Json end(const ChoiceEnd& end) = 0;
-  virtual Json usage(const std::vector<ChoiceRecord>& choices) = 0;
+  virtual std::vector<Json> end(const ChoiceEnd& end) = 0;
+  /// Chunks behind the end of the last choice.
+  virtual std::vector<Json> finish(const std::vector<ChoiceRecord>& choices) = 0;
+  /// The whole response in one object.
   virtual Json complete(std::vector<ChoiceRecord> choices) = 0;
+  /// The chunks that end a stream which has begun with an error; `body` is the error as the route's
+  /// dialect tells it.
+  virtual std::vector<Json> fail(const ApiError& error, Json body);
 };
 
 /// Adds to an envelope what the request asked to be told about its choices.

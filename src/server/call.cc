@@ -10,11 +10,19 @@
 namespace plumb {
 namespace {
 
-constexpr const char* kEventStream = "text/event-stream; charset=utf-8";
+const char* content_type_of(StreamFraming framing) {
+  return framing == StreamFraming::kJsonLines ? "application/x-ndjson"
+                                              : "text/event-stream; charset=utf-8";
+}
 
-std::string event_of(const std::string& payload) {
+std::string framed(StreamFraming framing, const Json& chunk) {
   std::string out;
-  append_sse(&out, "", payload);
+  if (framing == StreamFraming::kJsonLines) {
+    out = to_text(chunk) + "\n";
+  } else {
+    const Json* type = framing == StreamFraming::kNamedEvents ? chunk.find("type") : nullptr;
+    append_sse(&out, type == nullptr ? "" : type->as_string(), to_text(chunk));
+  }
   return out;
 }
 
@@ -84,7 +92,9 @@ void Call::fail(const ApiError& error) {
     metrics_.count_aborted(std::ssize(choices_) - static_cast<std::int64_t>(num_ended_));
   }
   if (is_open_) {
-    transaction_.writer.write_event(event_of(to_text(to_json(error))));
+    for (const Json& chunk : format_->fail(error, transaction_.error_body(error))) {
+      write(chunk);
+    }
     transaction_.writer.finish();
     transaction_.count(error.http_status);
   } else {
@@ -111,19 +121,22 @@ void Call::open_stream() {
     return;
   }
   is_open_ = true;
-  Headers headers = transaction_.headers(kEventStream);
+  Headers headers = transaction_.headers(content_type_of(format_->framing()));
   headers.add("cache-control", "no-cache");
   headers.add("x-accel-buffering", "no");
-  transaction_.writer.start_stream(200, std::move(headers), {options_.heartbeat, ":\n\n"});
+  const std::string heartbeat = format_->heartbeat();
+  transaction_.writer.start_stream(
+      200, std::move(headers),
+      {heartbeat.empty() ? std::chrono::nanoseconds(0) : options_.heartbeat, heartbeat});
   for (std::size_t i = 0; i < choices_.size(); ++i) {
-    if (const std::optional<Json> chunk = format_->start(static_cast<std::int64_t>(i))) {
-      write(*chunk);
+    for (const Json& chunk : format_->start(static_cast<std::int64_t>(i))) {
+      write(chunk);
     }
   }
 }
 
 void Call::write(const Json& chunk) {
-  transaction_.writer.write_event(event_of(to_text(chunk)));
+  transaction_.writer.write_event(framed(format_->framing(), chunk));
 }
 
 void Call::on_prompt(std::int64_t index, std::vector<TokenText> tokens) {
@@ -178,16 +191,16 @@ void Call::count_tokens(const ChoiceDelta& delta) {
 void Call::write_delta(const ChoiceDelta& delta) {
   Usage& usage = so_far_[static_cast<std::size_t>(delta.index)];
   usage.completion_tokens += static_cast<std::int64_t>(delta.tokens.size());
-  for (Json& chunk : format_->delta(delta)) {
-    write_with_usage(std::move(chunk), usage);
-  }
+  write_all(format_->delta(delta), usage);
 }
 
-void Call::write_with_usage(Json chunk, const Usage& usage) {
-  if (setup_.continuous_usage) {
-    chunk.as_object().set("usage", usage_to_json(usage));
+void Call::write_all(std::vector<Json> chunks, const Usage& usage) {
+  for (Json& chunk : chunks) {
+    if (setup_.continuous_usage) {
+      chunk.as_object().set("usage", usage_to_json(usage));
+    }
+    write(chunk);
   }
-  write(chunk);
 }
 
 void Call::on_end(ChoiceEnd end) {
@@ -201,7 +214,7 @@ void Call::on_end(ChoiceEnd end) {
   choices_[static_cast<std::size_t>(end.index)].end = end;
   if (setup_.stream) {
     open_stream();
-    write_with_usage(format_->end(end), end.usage);
+    write_all(format_->end(end), end.usage);
   }
   if (!is_done_ && ++num_ended_ == choices_.size()) {
     complete();
@@ -219,10 +232,14 @@ void Call::complete() {
     done();
     return;
   }
-  if (setup_.include_usage) {
-    write(format_->usage(choices_));
+  for (const Json& chunk : format_->finish(choices_)) {
+    write(chunk);
   }
-  transaction_.writer.write_event(event_of("[DONE]"));
+  if (format_->framing() == StreamFraming::kEvents) {
+    std::string done;
+    append_sse(&done, "", "[DONE]");
+    transaction_.writer.write_event(std::move(done));
+  }
   if (!is_done_) {  // a write may find that the client has left
     transaction_.writer.finish();
     transaction_.count(200);

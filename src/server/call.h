@@ -26,7 +26,6 @@ class Call final : public GenerationListener {
  public:
   struct Setup {
     bool stream = false;
-    bool include_usage = false;
     bool continuous_usage = false;
     std::size_t num_choices = 1;
     std::int64_t n = 1;           ///< as the request says
@@ -52,7 +51,7 @@ class Call final : public GenerationListener {
   void open_stream();
   void write(const Json& chunk);
   void write_delta(const ChoiceDelta& delta);
-  void write_with_usage(Json chunk, const Usage& usage);
+  void write_all(std::vector<Json> chunks, const Usage& usage);
   void count_tokens(const ChoiceDelta& delta);
   void complete();
   void done();

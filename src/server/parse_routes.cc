@@ -66,8 +66,8 @@ std::function<void(Server&, Transaction)> answer(const Json& json) {
 }  // namespace
 
 // {text, reasoning_parser} -> {reasoning_text, text}
-Server::Prepared Server::prepare_separate_reasoning(
-    const Json& body, const std::atomic<bool>& /*is_unwanted*/) const {
+Server::Prepared Server::prepare_separate_reasoning(const Json& body,
+                                                    const Asker& /*asker*/) const {
   if (!body.is_object()) {
     return ApiError::wrong_type("body", "a JSON object");
   }
@@ -89,8 +89,8 @@ Server::Prepared Server::prepare_separate_reasoning(
 }
 
 // {text, tools, tool_call_parser} -> {normal_text, calls: [{tool_index, name, parameters}]}
-Server::Prepared Server::prepare_parse_function_call(
-    const Json& body, const std::atomic<bool>& /*is_unwanted*/) const {
+Server::Prepared Server::prepare_parse_function_call(const Json& body,
+                                                     const Asker& /*asker*/) const {
   if (!body.is_object()) {
     return ApiError::wrong_type("body", "a JSON object");
   }

@@ -18,16 +18,17 @@ bool is_json_type(std::string_view content_type) {
 
 }  // namespace
 
-void Server::post_route(std::string path, Prepare prepare) {
+void Server::post_route(std::string path, Prepare prepare, Dialect dialect) {
   router_.add({"POST", std::move(path), RouteClass::kNormal,
                [this, prepare](Transaction transaction, const std::string&) {
                  prepare_and_run(std::move(transaction), prepare);
-               }});
+               },
+               dialect});
 }
 
 Server::Prepared Server::prepare_body(const std::string& body, Prepare prepare,
-                                      const std::atomic<bool>& is_unwanted) const {
-  if (is_unwanted.load() || is_stopping_.load()) {
+                                      const Asker& asker) const {
+  if (asker.is_unwanted.load() || is_stopping_.load()) {
     return shutting_down();
   }
   const Result<Json> json = parse_json(body, {.max_mixed_items = kMaxMixedItems});
@@ -37,7 +38,7 @@ Server::Prepared Server::prepare_body(const std::string& body, Prepare prepare,
   if (std::optional<ApiError> error = check_constraint_surrogates(body)) {
     return std::move(*error);
   }
-  return (this->*prepare)(json.value(), is_unwanted);
+  return (this->*prepare)(json.value(), asker);
 }
 
 void Server::finish_preparation(Transaction transaction, Prepared prepared) {
@@ -64,7 +65,8 @@ void Server::prepare_and_run(Transaction transaction, Prepare prepare) {
     return;
   }
   const std::atomic<bool> is_unwanted{false};
-  Prepared prepared = prepare_body(transaction.request.body, prepare, is_unwanted);
+  Prepared prepared =
+      prepare_body(transaction.request.body, prepare, {is_unwanted, transaction.principal});
   finish_preparation(std::move(transaction), std::move(prepared));
 }
 
@@ -75,11 +77,13 @@ void Server::prepare_on_worker(Transaction transaction, Prepare prepare) {
   const auto body = std::make_shared<std::string>(std::move(transaction.request.body));
   const auto is_unwanted = std::make_shared<std::atomic<bool>>(false);
   transaction.writer.on_disconnect([is_unwanted](DisconnectReason) { is_unwanted->store(true); });
+  const Principal principal = transaction.principal;
   preparations_.emplace(id, Preparation{std::move(transaction), is_unwanted});
   count_call(1);
   metrics_.preparing.add(1);
-  const Status status = workers_->submit([this, id, body, is_unwanted, prepare] {
-    const auto prepared = std::make_shared<Prepared>(prepare_body(*body, prepare, *is_unwanted));
+  const Status status = workers_->submit([this, id, body, is_unwanted, principal, prepare] {
+    const auto prepared =
+        std::make_shared<Prepared>(prepare_body(*body, prepare, {*is_unwanted, principal}));
     loop_->post([this, id, prepared] { end_preparation(id, std::move(*prepared)); });
   });
   if (!status.ok()) {

@@ -17,6 +17,7 @@ struct Route {
   std::string path;  ///< a last segment "{id}" matches any one segment
   RouteClass access = RouteClass::kNormal;
   std::function<void(Transaction transaction, const std::string& parameter)> handler;
+  Dialect dialect = Dialect::kOpenAi;
 };
 
 /// What the router found for a path and method.

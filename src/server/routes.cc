@@ -80,13 +80,8 @@ std::optional<ApiError> Server::ignore_priority(const GenerationParams& params,
   return std::nullopt;
 }
 
-Server::Prepared Server::prepare_chat(const Json& body,
-                                      const std::atomic<bool>& /*is_unwanted*/) const {
-  auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
-  if (auto* error = std::get_if<ApiError>(&read)) {
-    return std::move(*error);
-  }
-  ChatRequest& request = std::get<ChatRequest>(read);
+Server::Prepared Server::prepare_conversation(ChatRequest request, std::string (*id)(),
+                                              MakeChatFormat make_format) const {
   if (std::optional<ApiError> error = check_model(request.generation.model)) {
     return *std::move(error);
   }
@@ -102,21 +97,32 @@ Server::Prepared Server::prepare_chat(const Json& body,
     return std::move(*error);
   }
   request.messages.clear();  // they are in the prompt
-  return [request = std::move(request),
+  return [request = std::move(request), id, make_format = std::move(make_format),
           ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
              Server& server, Transaction transaction) mutable {
     transaction.add_names(kIgnoredFields, request.ignored_fields, kPlainInFields);
     GenerationParams& params = request.generation;
-    ResponseEnvelope envelope = server.envelope(new_chat_id(), params);
+    ResponseEnvelope envelope = server.envelope(id(), params);
     describe_choices(params, ready, ready.size(), &envelope);
     params.choices_per_prompt = std::ssize(ready);
-    server.start_call(std::move(transaction), make_chat_format(std::move(envelope), request),
-                      params, std::move(ready));
+    std::unique_ptr<ResponseFormat> format = make_format(std::move(envelope), request, ready);
+    server.start_call(std::move(transaction), std::move(format), params, std::move(ready));
   };
 }
 
-Server::Prepared Server::prepare_completion(const Json& body,
-                                            const std::atomic<bool>& is_unwanted) const {
+Server::Prepared Server::prepare_chat(const Json& body, const Asker& /*asker*/) const {
+  auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
+  if (auto* error = std::get_if<ApiError>(&read)) {
+    return std::move(*error);
+  }
+  return prepare_conversation(
+      std::get<ChatRequest>(std::move(read)), new_chat_id,
+      [](ResponseEnvelope envelope, const ChatRequest& request, const std::vector<ChoiceRequest>&) {
+        return make_chat_format(std::move(envelope), request);
+      });
+}
+
+Server::Prepared Server::prepare_completion(const Json& body, const Asker& asker) const {
   auto read = read_completion_request(body, parts_.service.model().facts().defaults, limits_);
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
@@ -133,7 +139,7 @@ Server::Prepared Server::prepare_completion(const Json& body,
           ignore_priority(request.generation, &request.ignored_fields)) {
     return *std::move(error);
   }
-  auto choices = parts_.service.model().completion_choices(request, "", &is_unwanted);
+  auto choices = parts_.service.model().completion_choices(request, "", &asker.is_unwanted);
   if (auto* error = std::get_if<ApiError>(&choices)) {
     return std::move(*error);
   }

@@ -301,7 +301,18 @@ std::optional<HttpResponse> Server::refuse(const HttpRequest& head) {
   if (error->http_status == 405) {
     headers.add("allow", join(match.allowed, ", "));
   }
-  return error_response(*error, std::move(headers));
+  return error_response(*error, dialect_of(head, match.route), std::move(headers));
+}
+
+// Clients of Anthropic say so in a header, and understand nothing else.
+Dialect Server::dialect_of(const HttpRequest& request, const Route* route) const {
+  if (request.headers.find("anthropic-version").has_value()) {
+    return Dialect::kAnthropic;
+  }
+  if (route == nullptr) {
+    return route_path(request).starts_with("/api/") ? Dialect::kOllama : Dialect::kOpenAi;
+  }
+  return route->dialect;
 }
 
 // Why there is no handler: the path is unknown, or the method is none of the path's.
@@ -327,6 +338,7 @@ void Server::handle(HttpRequest request, ResponseWriter writer) {
   }
   const std::string_view path = route_path(transaction.request);
   RouteMatch match = router_.match(transaction.request.method, path);
+  transaction.dialect = dialect_of(transaction.request, match.route);
   if (match.route == nullptr) {
     const ApiError error = route_error(transaction.request, match);
     if (error.http_status == 405) {
@@ -400,12 +412,8 @@ void Server::launch_call(Transaction transaction, std::unique_ptr<ResponseFormat
     transaction.request_id = params.request_id;
   }
   const std::uint64_t id = next_call_++;
-  const Call::Setup setup{params.stream,
-                          params.include_usage,
-                          params.include_usage && params.continuous_usage,
-                          choices.size(),
-                          params.n,
-                          params.sampling.max_tokens};
+  const Call::Setup setup{params.stream, params.include_usage && params.continuous_usage,
+                          choices.size(), params.n, params.sampling.max_tokens};
   const std::string cache_namespace = namespace_of(transaction, params);
   for (ChoiceRequest& choice : choices) {
     choice.request.cache_namespace = cache_namespace;

@@ -94,34 +94,45 @@ class Server final : public HttpHandler {
   std::optional<ApiError> access_error(const HttpRequest& request, const Route& route,
                                        Principal* principal);
   ApiError route_error(const HttpRequest& request, const RouteMatch& match) const;
+  Dialect dialect_of(const HttpRequest& request, const Route* route) const;
   bool answer_preflight(Transaction* transaction);
   void add_cors_headers(Transaction* transaction) const;
 
   /// What a handler makes of a body: the rest of the work, to be done on the loop, or an error.
   using Prepared = std::variant<std::function<void(Server&, Transaction)>, ApiError>;
-  /// May stop with any result once nobody wants it.
-  using Prepare = Prepared (Server::*)(const Json& body,
-                                       const std::atomic<bool>& is_unwanted) const;
+
+  /// Who asks, while a body is prepared.
+  struct Asker {
+    const std::atomic<bool>& is_unwanted;  ///< nobody waits any more: any result will do
+    Principal principal;
+  };
+
+  using Prepare = Prepared (Server::*)(const Json& body, const Asker& asker) const;
   /// Parses and prepares on the loop (small bodies) or on the worker (large ones), then goes on on
   /// the loop.
-  void post_route(std::string path, Prepare prepare);
+  void post_route(std::string path, Prepare prepare, Dialect dialect = Dialect::kOpenAi);
   void prepare_and_run(Transaction transaction, Prepare prepare);
   void prepare_on_worker(Transaction transaction, Prepare prepare);
   void end_preparation(std::uint64_t id, Prepared prepared);
   void finish_preparation(Transaction transaction, Prepared prepared);
   void abandon_preparations();
   static ApiError shutting_down();
-  Prepared prepare_body(const std::string& body, Prepare prepare,
-                        const std::atomic<bool>& is_unwanted) const;
+  Prepared prepare_body(const std::string& body, Prepare prepare, const Asker& asker) const;
 
-  Prepared prepare_chat(const Json& body, const std::atomic<bool>& is_unwanted) const;
-  Prepared prepare_completion(const Json& body, const std::atomic<bool>& is_unwanted) const;
-  Prepared prepare_tokenize(const Json& body, const std::atomic<bool>& is_unwanted) const;
-  Prepared prepare_detokenize(const Json& body, const std::atomic<bool>& is_unwanted) const;
-  Prepared prepare_template(const Json& body, const std::atomic<bool>& is_unwanted) const;
-  Prepared prepare_separate_reasoning(const Json& body, const std::atomic<bool>& is_unwanted) const;
-  Prepared prepare_parse_function_call(const Json& body,
-                                       const std::atomic<bool>& is_unwanted) const;
+  /// Makes the response of a checked conversation, once its prompt is there.
+  using MakeChatFormat = std::function<std::unique_ptr<ResponseFormat>(
+      ResponseEnvelope envelope, const ChatRequest& request,
+      const std::vector<ChoiceRequest>& choices)>;
+  /// What every dialect does with a conversation. `id` makes the id of the response.
+  Prepared prepare_conversation(ChatRequest request, std::string (*id)(),
+                                MakeChatFormat make_format) const;
+  Prepared prepare_chat(const Json& body, const Asker& asker) const;
+  Prepared prepare_completion(const Json& body, const Asker& asker) const;
+  Prepared prepare_tokenize(const Json& body, const Asker& asker) const;
+  Prepared prepare_detokenize(const Json& body, const Asker& asker) const;
+  Prepared prepare_template(const Json& body, const Asker& asker) const;
+  Prepared prepare_separate_reasoning(const Json& body, const Asker& asker) const;
+  Prepared prepare_parse_function_call(const Json& body, const Asker& asker) const;
   std::optional<ApiError> check_tokenize_bytes(const char* param, std::size_t num_bytes) const;
   std::variant<Json, ApiError> tokenize_content(FieldReader& fields) const;
   std::variant<Json, ApiError> tokenize_prompt(FieldReader& fields) const;

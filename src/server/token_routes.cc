@@ -141,8 +141,7 @@ std::variant<std::function<void(Server&, Transaction)>, ApiError> answer_with(
 
 }  // namespace
 
-Server::Prepared Server::prepare_tokenize(const Json& body,
-                                          const std::atomic<bool>& /*is_unwanted*/) const {
+Server::Prepared Server::prepare_tokenize(const Json& body, const Asker& /*asker*/) const {
   if (!body.is_object()) {
     return ApiError::wrong_type("body", "a JSON object");
   }
@@ -162,8 +161,7 @@ Server::Prepared Server::prepare_tokenize(const Json& body,
   return answer_with(tokenize_prompt(fields));
 }
 
-Server::Prepared Server::prepare_detokenize(const Json& body,
-                                            const std::atomic<bool>& /*is_unwanted*/) const {
+Server::Prepared Server::prepare_detokenize(const Json& body, const Asker& /*asker*/) const {
   if (!body.is_object()) {
     return ApiError::wrong_type("body", "a JSON object");
   }
@@ -192,8 +190,7 @@ Server::Prepared Server::prepare_detokenize(const Json& body,
   return answer_with(Json(JsonObject{{"text", text}, {"prompt", text}, {"content", text}}));
 }
 
-Server::Prepared Server::prepare_template(const Json& body,
-                                          const std::atomic<bool>& /*is_unwanted*/) const {
+Server::Prepared Server::prepare_template(const Json& body, const Asker& /*asker*/) const {
   const auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
   if (const auto* error = std::get_if<ApiError>(&read)) {
     return *error;

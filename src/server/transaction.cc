@@ -51,7 +51,7 @@ void Transaction::count(int http_status) {
   }
 }
 
-HttpResponse error_response(const ApiError& error, Headers headers) {
+HttpResponse error_response(const ApiError& error, Dialect dialect, Headers headers) {
   if (error.http_status == 401) {
     headers.add("www-authenticate", "Bearer");
   }
@@ -61,12 +61,18 @@ HttpResponse error_response(const ApiError& error, Headers headers) {
   if (error.never_retry) {
     headers.add("x-should-retry", "false");
   }
-  return {error.http_status, std::move(headers), to_text(to_json(error))};
+  const std::string id(headers.find("x-request-id").value_or(""));
+  return {http_status_of(error, dialect), std::move(headers),
+          to_text(plumb::error_body(error, dialect, id))};
 }
 
 void Transaction::send_error(const ApiError& error) {
-  count(error.http_status);
-  writer.send(error_response(error, headers("application/json")));
+  count(http_status_of(error, dialect));
+  writer.send(error_response(error, dialect, headers("application/json")));
+}
+
+Json Transaction::error_body(const ApiError& error) const {
+  return plumb::error_body(error, dialect, request_id);
 }
 
 }  // namespace plumb

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/dialect.h"
 #include "api/error.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -21,8 +22,9 @@ namespace plumb {
 /// For metrics only, of a request whose client left: nobody receives it.
 constexpr int kClientLeft = 499;
 
-/// The answer that carries an error, and what it says besides its body.
-HttpResponse error_response(const ApiError& error, Headers headers);
+/// The answer that carries an error, and what it says besides its body. The headers hold the
+/// request's id.
+HttpResponse error_response(const ApiError& error, Dialect dialect, Headers headers);
 
 /// One request on its way through the server, with the means to answer it.
 /// Thread: the server's loop.
@@ -38,6 +40,7 @@ struct Transaction {
   std::vector<HeaderField> extra_headers{};  ///< added to the answer
   TraceExporter* tracer = nullptr;           ///< takes the trace
   std::unique_ptr<RequestTrace> trace{};     ///< null where none is recorded
+  Dialect dialect = Dialect::kOpenAi;        ///< of its errors
 
   /// Adds a header of names, the first ten of them: they come from the client, and a header takes
   /// no control characters. Of a name, letters, digits and the characters of `plain` are kept.
@@ -48,6 +51,8 @@ struct Transaction {
   void send(int http_status, const char* content_type, std::string body);
   void send_json(const Json& body, int http_status = 200);
   void send_error(const ApiError& error);
+  /// The error as the route's dialect tells it.
+  Json error_body(const ApiError& error) const;
   /// Counts the answer of a transaction that ends otherwise than by send(), and ends its trace.
   void count(int http_status);
 };

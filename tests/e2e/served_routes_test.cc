@@ -477,5 +477,19 @@ TEST(ServedPages, tokenize_and_detokenize_know_the_forms_of_three_servers) {
       std::string::npos);
 }
 
+TEST(ServedRoutes, errors_have_the_form_of_the_clients_dialect) {
+  ServerOptions options;
+  ServedScene scene(options);
+  const Headers anthropic{{"anthropic-version", "2023-06-01"}, {"x-request-id", "mine-1"}};
+  EXPECT_EQ(scene.send("POST", kChat, "{}", anthropic).body,
+            R"({"type":"error","error":{"type":"invalid_request_error",)"
+            R"("message":"missing required parameter: 'messages'"},"request_id":"mine-1"})");
+  const Json unknown = parse_json(scene.send("GET", "/nowhere", "", anthropic).body).value();
+  EXPECT_EQ(unknown.find("error")->find("type")->as_string(), "not_found_error");
+  const HttpResponse ollama = scene.send("GET", "/api/nowhere");
+  EXPECT_EQ(ollama.status, 404);
+  EXPECT_TRUE(parse_json(ollama.body).value().find("error")->is_string());
+}
+
 }  // namespace
 }  // namespace plumb
