@@ -61,8 +61,12 @@ std::int64_t EngineCore::expected_steps(const SeqSnapshot& seq) const {
 QueueOutlook EngineCore::outlook() {
   const auto num_running = std::ssize(queues_.running());
   rows_forecast_.reset(std::max<std::int64_t>(num_fitting_, num_running));
+  QueueOutlook outlook;
+  StepShape decode{num_running, 0, 0};
   for (const Sequence* seq : queues_.running()) {
     const SeqSnapshot s = snapshot_of(*seq);
+    decode.num_cached_tokens += seq->num_tokens();
+    outlook.num_running_tokens += s.is_decode() ? 0 : s.num_uncached();
     const std::int64_t num_left = expected_steps(s);
     rows_forecast_.add_running(num_left, s.num_output + num_left);
   }
@@ -71,11 +75,15 @@ QueueOutlook EngineCore::outlook() {
     rows_forecast_.add_waiting(expected_steps(snapshot_of(seq)));
   });
   rows_forecast_.add_waiting_alike(std::max<std::int64_t>(queues_.num_waiting() - most, 0));
-  QueueOutlook outlook;
   outlook.num_requests = num_unstarted_;
   outlook.num_free_rows = rows_forecast_.num_free_rows();
   outlook.tokens_per_second = forecast_.tokens_per_second();
-  if (const auto step = decode_time_.value()) {
+  const StepTimeModel& times = planner_.step_time();
+  if (times.knows()) {
+    outlook.each_token = times.each_prefill_token();
+  }
+  if (const auto step =
+          times.knows() ? std::optional(times.predict(decode)) : decode_time_.value()) {
     const auto time_of = [step](double num_steps) {
       // Far enough for everybody, and no overflow.
       constexpr double kMostSteps = 1e6;

@@ -101,7 +101,9 @@ std::optional<std::chrono::milliseconds> QueueOutlook::wait(std::int64_t num_req
     for_row = std::chrono::milliseconds(0);
   } else if (next_row.has_value()) {
     const double nanos = static_cast<double>(next_row->count()) +
-                         static_cast<double>(num_later) * static_cast<double>(each_row.count());
+                         static_cast<double>(num_later) * static_cast<double>(each_row.count()) +
+                         static_cast<double>(num_running_tokens + num_tokens_now) *
+                             static_cast<double>(each_token.count());
     for_row = std::chrono::milliseconds(std::llround(std::min(nanos / 1e6, kMostMillis)));
   }
   std::optional<std::chrono::milliseconds> for_prompts;

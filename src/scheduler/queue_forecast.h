@@ -80,10 +80,14 @@ struct QueueOutlook {
   std::int64_t num_free_rows = 1;                    ///< for those who come next
   std::optional<std::chrono::nanoseconds> next_row;  ///< the wait of the one after those
   std::chrono::nanoseconds each_row{};               ///< and what each more adds to it
-  std::optional<double> tokens_per_second;           ///< at which prompts begin
+  /// What a prompt token adds to a step, where next_row speaks of steps without prompts; else 0.
+  std::chrono::nanoseconds each_token{};
+  std::int64_t num_running_tokens = 0;      ///< of prompts that have begun, still to come
+  std::optional<double> tokens_per_second;  ///< at which prompts begin
 
-  /// The longer of the waits for a row and for the prompts ahead, when by now so many requests and
-  /// prompt tokens wait. nullopt while too little was measured.
+  /// The longer of the waits for a row, in which the prompts ahead are computed too, and for the
+  /// prompts ahead alone, when by now so many requests and prompt tokens wait. nullopt while too
+  /// little was measured.
   std::optional<std::chrono::milliseconds> wait(std::int64_t num_requests_now,
                                                 std::int64_t num_tokens_now) const;
 };

@@ -118,6 +118,19 @@ TEST(QueueOutlook, who_came_since_takes_the_free_rows_or_waits_ahead) {
   EXPECT_EQ(outlook.wait(1, 0), 0ms);  // some of them have begun
 }
 
+TEST(QueueOutlook, prompts_that_are_computed_meanwhile_make_the_wait_for_a_row_longer) {
+  QueueOutlook outlook;
+  outlook.num_free_rows = 0;
+  outlook.next_row = 2s;
+  outlook.tokens_per_second = 1000;
+  outlook.each_token = 1ms;
+  outlook.num_running_tokens = 300;
+  EXPECT_EQ(outlook.wait(0, 0), 2300ms);
+  EXPECT_EQ(outlook.wait(0, 500), 2800ms);
+  outlook.num_free_rows = 1;
+  EXPECT_EQ(outlook.wait(0, 0), 0ms);
+}
+
 TEST(QueueOutlook, the_longer_wait_counts) {
   QueueOutlook outlook;
   outlook.num_free_rows = 0;
