@@ -64,6 +64,7 @@ void Engine::start() {
     }
     has_mail_.notify_one();
   });
+  core_->start_worker();
   thread_.emplace("engine", [this] { run(); });
 }
 
@@ -290,13 +291,21 @@ void Engine::take_mail() {
 }
 
 bool Engine::step() {
+  return one_round(false);
+}
+
+bool Engine::overlapped_step() {
+  return one_round(true);
+}
+
+bool Engine::one_round(bool overlaps) {
   last_beat_.store(clock_.now().time_since_epoch().count(), std::memory_order_relaxed);
   num_beats_.fetch_add(1, std::memory_order_relaxed);
   is_busy_.store(true, std::memory_order_relaxed);
   take_mail();
   const bool has_work = core_->has_work();
   if (has_work) {
-    const Status status = core_->step();
+    const Status status = overlaps ? core_->overlapped_step() : core_->step();
     if (!status.ok()) {
       fail(status);
     }
@@ -351,7 +360,7 @@ void Engine::publish_outlook() {
 
 void Engine::run() {
   while (wait_for_work()) {
-    step();
+    overlapped_step();
   }
 }
 

@@ -21,10 +21,11 @@ namespace plumb {
 
 /// Tokens in, tokens out: batches the sequences of all callers and computes them step by step.
 ///
-/// One thread owns all request state; callers leave messages for it. Without start() nothing runs
-/// by itself: tests call step().
+/// One thread owns all request state; callers leave messages for it. A second one computes, so that
+/// the next step of running answers is under way before what the last one chose is passed on.
+/// Without start() nothing runs by itself: tests call step() or overlapped_step().
 /// Ownership  sinks outlive their last event; a sink is not touched after it.
-/// Thread     any, except step().
+/// Thread     any, except the two.
 class Engine {
  public:
   /// Sizes everything by a dry run, allocates it, and starts no thread. Errors as
@@ -35,7 +36,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Starts the engine's thread.
+  /// Starts the engine's thread and the device's.
   void start();
 
   /// Accepts a request; its events go to `sink`, on the engine's thread, possibly before this
@@ -45,7 +46,7 @@ class Engine {
   ///         the sink hears nothing.
   Result<SeqId> submit(Request request, EventSink& sink);
 
-  /// Ends a sequence at the next step; its last event has kAbort with that status. What has ended
+  /// Ends a sequence before the next step; its last event has kAbort with that status. What has ended
   /// already, or never was, is ignored.
   void abort(SeqId id, Status status = {Code::kCancelled, "cancelled"});
 
@@ -96,6 +97,13 @@ class Engine {
   /// Requires start() was not called. Thread: one at a time.
   bool step();
 
+  /// As step(), the way the engine's thread does it: the next step may be under way when it returns.
+  /// See EngineCore::overlapped_step().
+  bool overlapped_step();
+
+  /// Steps that overlapped_step() left under way. Thread: as step().
+  std::int64_t num_under_way() const { return core_->num_under_way(); }
+
   /// Errors kInternal: bookkeeping is broken. Thread: as step().
   Status check_invariants() const { return core_->check_invariants(); }
 
@@ -137,6 +145,7 @@ class Engine {
   Status check_wait(const Request& request);
   void release_queue_place(std::int64_t num_tokens);
   void run();
+  bool one_round(bool overlaps);
   bool wait_for_work();
   void take_mail();
   void fail(const Status& status);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -11,14 +12,15 @@
 #include <vector>
 
 #include "base/file_store.h"
+#include "engine/device_worker.h"
 #include "engine/engine_options.h"
 #include "engine/engine_stats.h"
 #include "engine/kv_cache.h"
 #include "engine/memory_plan.h"
 #include "engine/request_limits.h"
 #include "engine/sequence_queues.h"
-#include "engine/step_batch.h"
-#include "engine/step_sampler.h"
+#include "engine/step_job.h"
+#include "engine/step_runner.h"
 #include "engine/tiered_cache.h"
 #include "engine/waiting_window.h"
 #include "kvcache/kv_event_log.h"
@@ -52,7 +54,8 @@ struct QueueGauge {
   std::atomic<std::int64_t> num_free_rows{0};  ///< after the last step: so many need not wait
 };
 
-/// The step loop without its thread: plan, apply, compute, choose, tell.
+/// The step loop without its thread: plan, apply, launch, take, tell. In between the device worker
+/// computes the step and chooses its tokens; the next one may be planned and launched meanwhile.
 /// Thread: engine.
 /// Cost    a step allocates one vector for each event, and where a sequence starts or leaves.
 class EngineCore {
@@ -75,6 +78,7 @@ class EngineCore {
            EventSink& sink);
   /// Ends a sequence with that status; an unknown one is ignored.
   void abort(SeqId id, const Status& status);
+  /// Ends all sequences with that status; no step is under way afterwards.
   void abort_all(const Status& status);
   /// A sequence was accepted into a full queue: ends the last of those that were never in a step,
   /// be it this one, with kResourceExhausted. Where tenants take turns, one of the tenant that has
@@ -88,7 +92,15 @@ class EngineCore {
   /// Cost  linear in the running sequences and at most 256 of those that wait for their rows.
   QueueOutlook outlook();
 
-  bool has_work() const { return !queues_.empty() || (tiers_ && tiers_->has_work()); }
+  bool has_work() const {
+    return !queues_.empty() || worker_.num_under_way() > 0 || (tiers_ && tiers_->has_work());
+  }
+
+  /// Steps that were launched and not taken yet.
+  std::int64_t num_under_way() const { return worker_.num_under_way(); }
+
+  /// From now on steps are computed on a thread of their own. Requires that none is under way.
+  void start_worker();
 
   /// Starts what the tiers do by themselves; `wake` is called from there when a step has something
   /// to take.
@@ -114,9 +126,15 @@ class EngineCore {
   /// Null unless the options say so. Thread: any.
   const KvEventLog* kv_events() const { return events_.get(); }
 
-  /// Runs one step; the sinks of what goes on hear of it before it returns. Errors kDeviceLost: all
-  /// sequences have ended with it, and nothing may be computed any more.
+  /// Runs one step from its plan to its tokens, or takes the one that is under way; the sinks of
+  /// what goes on hear of it before it returns. Errors kDeviceLost: all sequences have ended with
+  /// it, and nothing may be computed any more.
   Status step();
+
+  /// As step(), but leaves the next step under way where it is of use: where all that it can do is
+  /// to go on with the answers of a short step without prompts, and none of them needs to know its
+  /// last token for that.
+  Status overlapped_step();
 
   /// Tells the sinks of all that has ended since the last call. Apart from what ends it, so that
   /// whoever has an answer finds it in the figures published before.
@@ -142,7 +160,8 @@ class EngineCore {
   struct Sizes;
 
   EngineCore(const EngineOptions& options, EngineParts parts, const Sizes& sizes,
-             std::unique_ptr<KvCache> cache, Workspace workspace, StepBatch batch);
+             std::unique_ptr<KvCache> cache, Workspace workspace,
+             std::array<StepJob, DeviceWorker::kMostSteps> jobs);
   static Status check_parts(const EngineOptions& options, const EngineParts& parts);
   static Sizes choose_sizes(const EngineOptions& options, const Model& model);
   static Result<Sizes> measure(const EngineOptions& options, const Model& model,
@@ -152,28 +171,43 @@ class EngineCore {
   Status create_tiers();
   Status advance_tiers();
   void store(Sequence& seq, bool first_to_evict);
-  PlannerState snapshot(Clock::TimePoint now);
+
+  // Plans (engine_plan.cc).
+  PlannerState snapshot(Clock::TimePoint now, StepJob* job);
   void snapshot_running(bool needs_reclaimable);
-  bool may_start() const;
-  Status apply(const Plan& plan, Clock::TimePoint now);
-  void preempt(Sequence& seq, Clock::TimePoint now);
-  void start(Sequence& seq, Clock::TimePoint now);
+  bool may_start(std::int64_t num_running) const;
+  Status apply(const Plan& plan, Clock::TimePoint now, StepJob* job);
+  void preempt(Sequence& seq, Clock::TimePoint now, StepStats* stats);
+  void start(Sequence& seq, Clock::TimePoint now, StepStats* stats);
   void copy_tail(Sequence& seq);
   PrefixTail find_tail(const Sequence& seq, std::span<const TokenId> next) const;
-  void build_batch(const Plan& plan);
-  void account(Sequence& seq, std::int64_t num_tokens);
-  void want_logits(Sequence& seq);
-  Status compute(const Plan& plan);
-  void take_rows(std::span<const Result<EmittedToken>> results, Clock::TimePoint now);
+
+  // Steps (engine_steps.cc).
+  StepJob& next_job();
+  Status launch();
+  void launch(const Plan& plan, Clock::TimePoint begin, StepJob* job);
+  bool may_launch_ahead(const StepJob& under_way) const;
+  bool only_goes_on(const Plan& plan);
+  Status launch_ahead();
+  void build_batch(const Plan& plan, StepJob* job);
+  void account(Sequence& seq, std::int64_t num_tokens, StepJob* job);
+  bool want_logits(Sequence& seq, StepJob* job);
+  StepJob& land();
+  Status take();
+  void finish_picks(const StepJob& job);
+  void release_leaving(const StepJob& job);
+  void settle();
+
+  void take_rows(StepJob* job);
   void take_token(Sequence& seq, EmittedToken token, Clock::TimePoint now);
   void append_token(Sequence& seq, EmittedToken token, Clock::TimePoint now);
   void follow_grammar(Sequence& seq, TokenId token);
-  void finish_picks(const Plan& plan, Clock::TimePoint begin, Clock::TimePoint computed);
   void finish(Sequence& seq);
+  void give_back(Sequence& seq);
   void deliver(Sequence& seq);
   void forget_unstarted(const Sequence& seq);
-  void observe(const Plan& plan);
-  void observe_queue(std::chrono::nanoseconds step_time);
+  void observe(const StepJob& job);
+  void observe_queue(const StepJob& job, std::chrono::nanoseconds step_time);
   std::int64_t expected_steps(const SeqSnapshot& seq) const;
 
   EngineOptions options_;
@@ -181,28 +215,28 @@ class EngineCore {
   RequestLimits request_limits_;
   MemoryPlan memory_plan_;
   QueueGauge queue_;
-  std::unique_ptr<Stream> stream_;
-  Workspace workspace_;
+  std::unique_ptr<Stream> stream_;      // of copies; steps have one of their own
   std::unique_ptr<KvCache> cache_;      // outlives the sequences, which hold leases of it
   std::unique_ptr<TieredCache> tiers_;  // null without tiers
   std::unique_ptr<KvEventLog> events_;
-  StepBatch batch_;
-  StepSampler sampler_;
+  std::array<StepJob, DeviceWorker::kMostSteps> jobs_;  ///< used in turns
+  std::int64_t next_job_ = 0;
+  StepRunner runner_;
   Planner planner_;
   SequenceQueues queues_;
-  std::vector<std::unique_ptr<Sequence>> ended_;  ///< their sinks have not heard of it
+  std::vector<std::unique_ptr<Sequence>> ended_;    ///< their sinks have not heard of it
+  std::vector<std::unique_ptr<Sequence>> leaving_;  ///< they have; steps under way use the rest
   WaitingWindow window_;
   QueueForecast forecast_;
   MeanStepTime decode_time_;
+  MeanStepTime answer_time_;  ///< of steps without prompts
   RowForecast rows_forecast_;
 
   std::vector<SeqSnapshot> running_snapshots_;
   std::vector<SeqDeadline> passed_;
-  std::vector<LogitsRow> rows_;
+  std::vector<std::uint32_t> mask_;  ///< working memory of grammars
   std::int64_t hold_blocks_ = 0;
   std::int64_t num_stalled_steps_ = 0;            ///< the last, as many as had no decode row
-  bool has_queue_ = false;                        ///< somebody waited when the step began
-  bool has_free_row_ = true;                      ///< when the step began
   std::int64_t num_fitting_ = 0;                  ///< sequences for which rows and cache have room
   std::int64_t num_unstarted_ = 0;                ///< that wait and were never in a step
   std::vector<Sequence*> tier_window_;            ///< the first of the queue, for the tiers
@@ -210,7 +244,7 @@ class EngineCore {
   std::int64_t num_held_ = 0;                     ///< waiting sequences that wait for the disk too
   bool waits_for_tiers_ = false;
   EngineStats totals_;
-  StepStats step_;
+  DeviceWorker worker_;  // last: its thread uses the others
 };
 
 }  // namespace plumb

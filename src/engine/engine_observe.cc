@@ -6,37 +6,43 @@
 
 namespace plumb {
 
-void EngineCore::observe(const Plan& plan) {
+void EngineCore::observe(const StepJob& job) {
+  const StepStats& step = job.stats;
   ++totals_.num_steps;
-  totals_.num_step_seqs += std::ssize(plan.picks);
-  totals_.num_mixed_steps += step_.num_decode_rows > 0 && step_.num_prefill_seqs > 0 ? 1 : 0;
-  totals_.num_preemptions += step_.num_preempted;
-  totals_.num_evicted_blocks += step_.num_evicted_blocks;
-  totals_.prefill_tokens += step_.num_prefill_tokens;
-  totals_.plan_time += step_.plan_time;
-  totals_.model_time += step_.model_time;
-  totals_.sample_time += step_.sample_time;
-  totals_.mask_times = sampler_.mask_times();
-  totals_.planner_time += step_.planner_time;
-  totals_.recompute_tokens += step_.num_recompute_tokens;
-  totals_.num_displaced += step_.num_displaced;
-  totals_.num_passing += step_.num_passing;
-  totals_.prefill_allowance = plan.prefill_allowance;
+  totals_.num_ahead_steps += job.is_ahead ? 1 : 0;
+  totals_.num_step_seqs += std::ssize(job.picks);
+  totals_.num_mixed_steps += step.num_decode_rows > 0 && step.num_prefill_seqs > 0 ? 1 : 0;
+  totals_.num_preemptions += step.num_preempted;
+  totals_.num_evicted_blocks += step.num_evicted_blocks;
+  totals_.prefill_tokens += step.num_prefill_tokens;
+  totals_.plan_time += step.plan_time;
+  totals_.model_time += step.model_time;
+  totals_.sample_time += step.sample_time;
+  if (!job.picks.empty()) {
+    totals_.mask_times = job.mask_times;
+  }
+  totals_.planner_time += step.planner_time;
+  totals_.recompute_tokens += step.num_recompute_tokens;
+  totals_.num_displaced += step.num_displaced;
+  totals_.num_passing += step.num_passing;
+  totals_.prefill_allowance = job.prefill_allowance;
   StepOutcome outcome;
   outcome.num_running = std::ssize(queues_.running());
-  outcome.num_preempted = std::ssize(plan.preempts) - plan.num_displaced;
-  outcome.shape = {step_.num_decode_rows, step_.num_cached_tokens, step_.num_prefill_tokens};
-  outcome.time = step_.plan_time + step_.model_time + step_.sample_time;
+  outcome.num_preempted = job.num_preempted;
+  outcome.shape = {step.num_decode_rows, step.num_cached_tokens, step.num_prefill_tokens};
+  // What the host did for a step that was launched ahead, it did beside the one before.
+  outcome.time = job.is_ahead ? job.end - job.begin
+                              : step.plan_time + step.model_time + step.sample_time;
   for (const Sequence* seq : queues_.running()) {
     outcome.sum_output += seq->num_output();
     outcome.sum_max_output += seq->max_output;
   }
   planner_.observe(outcome);
-  observe_queue(outcome.time);
-  const bool stalls = step_.num_decode_rows == 0 && !plan.picks.empty();
+  observe_queue(job, outcome.time);
+  const bool stalls = step.num_decode_rows == 0 && !job.picks.empty();
   num_stalled_steps_ = stalls ? num_stalled_steps_ + 1 : 0;
   if (parts_.observer != nullptr) {
-    parts_.observer->on_step(step_);
+    parts_.observer->on_step(step);
   }
 }
 
@@ -62,16 +68,24 @@ EngineStats EngineCore::stats() const {
 Status EngineCore::check_invariants() const {
   std::vector<const SeqBlocks*> blocks;
   Status lengths;
-  queues_.for_each([&](const Sequence& seq) {
+  const auto check = [&](const Sequence& seq) {
     blocks.push_back(&seq.blocks);
     const std::int64_t capacity = std::ssize(seq.blocks.table) * cache_->block_size();
     const std::int64_t first =
         first_window_block(seq.num_computed, cache_->window(), cache_->block_size());
-    if (seq.num_computed > capacity || (!seq.is_running && capacity > 0) ||
+    if (seq.next_computed() > capacity || (!seq.is_running && capacity > 0) ||
         (cache_->window() > 0 && seq.blocks.window.begin > first)) {
       lengths = {Code::kInternal, "a sequence holds too few blocks, or waits with blocks"};
     }
-  });
+  };
+  queues_.for_each(check);
+  for (const auto* list : {&ended_, &leaving_}) {
+    for (const std::unique_ptr<Sequence>& seq : *list) {
+      if (seq->num_steps > 0) {
+        check(*seq);
+      }
+    }
+  }
   PLUMB_RETURN_IF_ERROR(lengths);
   if (tiers_) {
     PLUMB_RETURN_IF_ERROR(tiers_->check_invariants());

@@ -45,7 +45,8 @@ struct Case {
 // A random engine with random requests.
 class Schedule {
  public:
-  explicit Schedule(unsigned seed, bool has_window = false) : random_(seed) {
+  explicit Schedule(unsigned seed, bool has_window = false, bool overlaps = false)
+      : random_(seed), overlaps_(overlaps) {
     model_.block_size = 1 + below(6);
     if (has_window) {
       model_.window = 2 + below(14);
@@ -96,7 +97,7 @@ class Schedule {
         }
       }
       scene.clock.advance(std::chrono::milliseconds(below(5)));
-      const bool had_work = scene.engine->step();
+      const bool had_work = overlaps_ ? scene.engine->overlapped_step() : scene.engine->step();
       ASSERT_EQ(scene.engine->check_invariants().message(), "");
       if (!had_work && step > kLastArrival) {
         break;
@@ -219,6 +220,7 @@ class Schedule {
   }
 
   std::mt19937 random_;
+  bool overlaps_;
   ScriptedModel::Options model_;
   EngineOptions options_;
   std::array<Tokens, 2> stems_;
@@ -290,6 +292,39 @@ TEST(EngineProperty, every_answer_is_the_one_given_alone_with_a_cold_cache) {
   EXPECT_GT(sum.num_mixed_steps, 1000);
   EXPECT_GT(sum.num_chunked_prompts, 300);
   EXPECT_GT(sum.num_evicted_blocks, 1000);
+  EXPECT_GT(num_aborted, 100);
+  EXPECT_GT(num_compared, 3000);
+}
+
+// The engine that an answer is compared with runs step by step.
+TEST(EngineProperty, every_answer_is_the_one_given_alone_with_steps_launched_ahead) {
+  EngineStats sum;
+  int num_aborted = 0;
+  int num_compared = 0;
+  for (unsigned seed = 1; seed <= 400 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Schedule schedule(seed, seed % 2 == 0, true);
+    schedule.run();
+    sum.num_steps += schedule.stats.num_steps;
+    sum.num_ahead_steps += schedule.stats.num_ahead_steps;
+    sum.num_preemptions += schedule.stats.num_preemptions;
+    sum.num_displaced += schedule.stats.num_displaced;
+    sum.num_prefix_hits += schedule.stats.num_prefix_hits;
+    sum.num_tail_copies += schedule.stats.num_tail_copies;
+    sum.num_evicted_blocks += schedule.stats.num_evicted_blocks;
+    sum.num_passed_window_blocks += schedule.stats.num_passed_window_blocks;
+    num_aborted += schedule.num_aborted;
+    num_compared += schedule.num_compared;
+  }
+  RecordProperty("steps", static_cast<int>(sum.num_steps));
+  RecordProperty("ahead_steps", static_cast<int>(sum.num_ahead_steps));
+  EXPECT_GT(sum.num_ahead_steps, 1000);
+  EXPECT_GT(sum.num_preemptions, 200);
+  EXPECT_GT(sum.num_displaced, 50);
+  EXPECT_GT(sum.num_prefix_hits, 500);
+  EXPECT_GT(sum.num_tail_copies, 200);
+  EXPECT_GT(sum.num_evicted_blocks, 500);
+  EXPECT_GT(sum.num_passed_window_blocks, 1000);
   EXPECT_GT(num_aborted, 100);
   EXPECT_GT(num_compared, 3000);
 }

@@ -31,16 +31,20 @@ void EngineCore::displace_from_queue(SeqId newcomer) {
 
 // What the step says about the queue. Steps in which it could only wait for a row say nothing of
 // how fast prompts are computed.
-void EngineCore::observe_queue(std::chrono::nanoseconds step_time) {
+void EngineCore::observe_queue(const StepJob& job, std::chrono::nanoseconds step_time) {
+  const StepStats& step = job.stats;
   const auto num_running = std::ssize(queues_.running());
-  if (has_queue_ && (has_free_row_ || step_.num_prefill_seqs > 0)) {
-    forecast_.observe(step_time, step_.num_started_tokens);
+  if (job.has_queue && (job.has_free_row || step.num_prefill_seqs > 0)) {
+    forecast_.observe(step_time, step.num_started_tokens);
   }
-  if (step_.num_decode_rows > 0) {
+  if (step.num_decode_rows > 0) {
     decode_time_.observe(step_time);
   }
+  if (step.num_decode_rows > 0 && step.num_prefill_seqs == 0) {
+    answer_time_.observe(step_time);
+  }
   const bool lacks_room =
-      queues_.num_waiting() > 0 && num_running > 0 && step_.num_prefill_seqs == 0 && num_held_ == 0;
+      queues_.num_waiting() > 0 && num_running > 0 && step.num_prefill_seqs == 0 && num_held_ == 0;
   if (queues_.num_waiting() == 0) {
     num_fitting_ = options_.max_num_seqs;
   } else if (lacks_room || num_running > num_fitting_) {

@@ -175,31 +175,38 @@ Result<std::unique_ptr<EngineCore>> EngineCore::create(const EngineOptions& opti
                                 .record_events = options.kv_events},
                                allocator));
   PLUMB_ASSIGN(StepBatch batch, StepBatch::create(sizes.step, layout.block_size, device));
+  PLUMB_ASSIGN(StepBatch batch_ahead, StepBatch::create(sizes.step, layout.block_size, device));
   std::unique_ptr<EngineCore> core(new EngineCore(
-      options, std::move(parts), sizes, std::move(cache), std::move(workspace), std::move(batch)));
+      options, std::move(parts), sizes, std::move(cache), std::move(workspace),
+      {StepJob(std::move(batch), sizes.step), StepJob(std::move(batch_ahead), sizes.step)}));
   PLUMB_RETURN_IF_ERROR(core->create_tiers());
   return core;
 }
 
 EngineCore::EngineCore(const EngineOptions& options, EngineParts parts, const Sizes& sizes,
-                       std::unique_ptr<KvCache> cache, Workspace workspace, StepBatch batch)
+                       std::unique_ptr<KvCache> cache, Workspace workspace,
+                       std::array<StepJob, DeviceWorker::kMostSteps> jobs)
     : options_(options),
       parts_(std::move(parts)),
       request_limits_{parts_.model->facts().vocab_size, sizes.max_context_len,
                       sizes.memory.kv_tokens()},
       memory_plan_(sizes.memory),
-      stream_(parts_.backend->new_stream()),
-      workspace_(std::move(workspace)),
+      stream_(parts_.backend->new_copy_stream()),
       cache_(std::move(cache)),
-      batch_(std::move(batch)),
-      sampler_(parts_.model->facts().vocab_size, sizes.step.num_logits, device_of(parts_),
-               *parts_.clock),
+      jobs_(std::move(jobs)),
+      runner_(*parts_.model, parts_.ops, *cache_, std::move(workspace),
+              parts_.backend->new_stream(),
+              StepSampler(parts_.model->facts().vocab_size, sizes.step.num_logits,
+                          device_of(parts_), *parts_.clock),
+              *parts_.clock),
       planner_(
           sizes.limits,
           make_schedule_policy(options.scheduler.schedule_policy, options.scheduler.priority_aging),
           make_least_recompute(), make_admission(options)),
       queues_(parse_tenant_weights(options.scheduler.tenant_weights).value()),
-      window_(planner_, *cache_, queues_) {
+      window_(planner_, *cache_, queues_),
+      mask_(static_cast<std::size_t>((parts_.model->facts().vocab_size + 31) / 32)),
+      worker_([this](StepJob& job) { runner_.run(job); }) {
   const auto num_seqs = static_cast<std::size_t>(options.max_num_seqs);
   num_fitting_ = options.max_num_seqs;
   if (options.kv_events) {
@@ -209,7 +216,6 @@ EngineCore::EngineCore(const EngineOptions& options, EngineParts parts, const Si
         KvEventLog::Limits{}, std::chrono::duration_cast<std::chrono::microseconds>(now).count());
   }
   running_snapshots_.reserve(num_seqs);
-  rows_.reserve(static_cast<std::size_t>(sizes.step.num_logits));
 }
 
 }  // namespace plumb

@@ -90,6 +90,7 @@ struct EngineStats {
 
   // Totals since the start.
   std::int64_t num_steps = 0;
+  std::int64_t num_ahead_steps = 0;  ///< launched while the one before was under way
   std::int64_t num_step_seqs = 0;    ///< in these steps, all together
   std::int64_t num_mixed_steps = 0;  ///< with decode rows and prefill chunks
   std::int64_t num_submitted = 0;

@@ -169,5 +169,55 @@ TEST(EngineThread, a_drained_engine_becomes_idle) {
   EXPECT_EQ(sink.wait(), FinishReason::kLength);
 }
 
+TEST(EngineThread, steps_are_launched_ahead_and_end_tokens_still_end) {
+  RunningEngine running;
+  std::vector<WaitableSink> sinks(12);
+  for (std::size_t i = 0; i < sinks.size(); ++i) {
+    Request request = EngineScene::greedy({static_cast<TokenId>(i), 3}, 40);
+    request.sampling.stop_token_ids = {5, 11, 17};
+    ASSERT_TRUE(running.engine->submit(std::move(request), sinks[i]).ok());
+  }
+  for (std::size_t i = 0; i < sinks.size(); ++i) {
+    sinks[i].wait();
+    Tokens truth = EngineScene::truth({static_cast<TokenId>(i), 3}, 40);
+    const auto end = std::find_if(truth.begin(), truth.end(),
+                                  [](TokenId t) { return t == 5 || t == 11 || t == 17; });
+    truth.erase(end == truth.end() ? end : end + 1, truth.end());
+    EXPECT_EQ(sinks[i].tokens(), truth);
+  }
+  EXPECT_TRUE(running.engine->wait_until_idle(system_clock().now() + 60s));
+  EXPECT_GT(running.engine->stats().num_ahead_steps, 20);
+  EXPECT_TRUE(running.engine->flush_cache().ok());
+  EXPECT_EQ(running.engine->stats().num_free_blocks, running.engine->stats().num_blocks);
+}
+
+// Loses the device when it hears of the first token.
+class LosingSink final : public EventSink {
+ public:
+  LosingSink(ScriptedBackend& backend, WaitableSink& sink) : backend_(backend), sink_(sink) {}
+
+  void on_event(StreamEvent event) override {
+    backend_.device_is_lost = true;
+    sink_.on_event(std::move(event));
+  }
+
+ private:
+  ScriptedBackend& backend_;
+  WaitableSink& sink_;
+};
+
+TEST(EngineThread, a_lost_device_ends_what_is_under_way) {
+  RunningEngine running;
+  WaitableSink sink;
+  LosingSink losing(running.backend, sink);
+  ASSERT_TRUE(running.engine->submit(EngineScene::greedy({1}, 250), losing).ok());
+  EXPECT_EQ(sink.wait(), FinishReason::kAbort);
+  running.engine->stop();
+  EXPECT_EQ(running.engine->stats().state, EngineState::kFailed);
+  EXPECT_EQ(running.engine->stats().num_running, 0);
+  EXPECT_EQ(running.engine->stats().num_used_blocks(), 0);
+  EXPECT_EQ(running.engine->check_invariants().message(), "");
+}
+
 }  // namespace
 }  // namespace plumb

@@ -7,18 +7,20 @@
 
 namespace plumb {
 
-void EngineCore::take_rows(std::span<const Result<EmittedToken>> results, Clock::TimePoint now) {
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    Sequence& seq = *rows_[i].sequence;
+void EngineCore::take_rows(StepJob* job) {
+  for (std::size_t i = 0; i < job->rows.size(); ++i) {
+    const LogitsRow& row = job->rows[i];
+    Result<EmittedToken>& result = job->results[i];
+    Sequence& seq = *row.sequence;
     if (seq.end.reason != FinishReason::kNone) {
-      continue;
+      continue;  // one step behind its end
     }
-    if (!results[i].ok()) {
-      seq.end = {FinishReason::kAbort, -1, results[i].status()};
-    } else if (rows_[i].is_prompt) {
-      seq.prompt_logprobs.push_back(results[i].value());
+    if (!result.ok()) {
+      seq.end = {FinishReason::kAbort, -1, result.status()};
+    } else if (row.is_prompt) {
+      seq.prompt_logprobs.push_back(std::move(result).value());
     } else {
-      take_token(seq, results[i].value(), now);
+      take_token(seq, std::move(result).value(), job->computed);
     }
   }
 }
@@ -67,7 +69,7 @@ void EngineCore::append_token(Sequence& seq, EmittedToken token, Clock::TimePoin
 void EngineCore::follow_grammar(Sequence& seq, TokenId token) {
   if (Status status = seq.grammar->accept(token); !status.ok()) {
     seq.end = {FinishReason::kAbort, -1, std::move(status)};
-  } else if (seq.grammar->is_finished(sampler_.mask())) {
+  } else if (seq.grammar->is_finished(mask_)) {
     seq.end.reason = FinishReason::kComplete;
   }
 }

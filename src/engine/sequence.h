@@ -25,7 +25,9 @@ struct SeqEnd {
   Status status;  ///< with kAbort
 };
 
-/// All that the engine knows of one request. Thread: engine.
+/// All that the engine knows of one request.
+/// Thread: engine. While a step with it is under way, the one that computes reads the request, the
+/// ends and what its choice needs (counts, processors, grammar); nobody changes these then.
 struct Sequence {
   SeqId id{};
   Request request;
@@ -62,17 +64,43 @@ struct Sequence {
   std::int64_t num_once_computed = 0;  ///< the most num_computed ever was
   SeqTiers tiers;
 
-  // Of the step under way.
+  // Of the step that is planned or taken.
   bool starts_now = false;
   std::int64_t num_step_tokens = 0;
   std::vector<EmittedToken> emitted;
   SeqEnd end;
+  bool is_leaving = false;  ///< it has ended; what it holds is given back after steps under way
+
+  // Of the steps under way.
+  std::int64_t num_steps = 0;     ///< that compute something of it
+  std::int64_t num_launched = 0;  ///< tokens that they compute
+  std::int64_t num_chosen = 0;    ///< tokens that they choose
+  std::int64_t logits_row = 0;    ///< of the last of them: what chooses its token
 
   std::vector<EmittedToken> prompt_logprobs;  ///< until the first token takes them along
 
   std::int64_t num_tokens() const { return std::ssize(tokens); }
 
   std::int64_t num_output() const { return num_tokens() - prompt_len; }
+
+  /// When the steps under way are taken, unless it ends before: what is computed.
+  std::int64_t next_computed() const { return num_computed + num_launched; }
+
+  /// Likewise, its tokens.
+  std::int64_t next_tokens() const { return num_tokens() + num_chosen; }
+
+  /// Likewise, those of them that it produced.
+  std::int64_t next_output() const { return num_output() + num_chosen; }
+
+  /// The next step would compute something of it, if the steps under way do not end it by what they
+  /// choose.
+  bool goes_on() const { return next_output() < max_output; }
+
+  /// Its next choice depends on the token before in more than the model's answer to it.
+  bool needs_last_token() const {
+    return grammar.has_value() || counts.has_value() || !processors.empty() ||
+           !request.sampling.bad_words.empty();
+  }
 
   void note(const Phase& phase) {
     if (request.wants_phases && std::ssize(timings.phases) < kMaxPhases) {

@@ -47,6 +47,7 @@ void StepBatch::clear() {
   num_tokens_ = num_seqs_ = num_logits_ = max_context_len_ = max_blocks_ = 0;
   full_.tables.clear();
   windowed_.tables.clear();
+  is_laid_out_ = false;
   *at(arrays_.cu_seqlens) = 0;
 }
 
@@ -95,14 +96,28 @@ void StepBatch::want_logits(std::int64_t row_of_seq) {
 }
 
 // Rows as wide as the longest sequence of the step; what a shorter one leaves is never read.
-void StepBatch::lay_out_block_table(const Places& places) {
-  std::int32_t* row = at(places.block_table);
-  for (const std::span<const BlockId> table : places.tables) {
+void StepBatch::lay_out_block_table(Places* places) {
+  std::int32_t* row = at(places->block_table);
+  for (const std::span<const BlockId> table : places->tables) {
     std::transform(table.begin(), table.end(), row,
                    [](BlockId id) { return static_cast<std::int32_t>(id); });
     std::fill(row + table.size(), row + max_blocks_, 0);
     row += max_blocks_;
   }
+  places->tables.clear();
+}
+
+void StepBatch::lay_out() {
+  lay_out_block_table(&full_);
+  if (sizes_.has_window) {
+    lay_out_block_table(&windowed_);
+  }
+  is_laid_out_ = true;
+}
+
+void StepBatch::set_token(std::int64_t index, TokenId token) {
+  PLUMB_CHECK(index >= 0 && index < num_tokens_, "a token that is not in the batch");
+  *at(arrays_.token_ids + index) = token;
 }
 
 Tensor StepBatch::view(std::int64_t offset, const Shape& shape, Stream& stream) {
@@ -116,12 +131,14 @@ Tensor StepBatch::view(std::int64_t offset, const Shape& shape, Stream& stream) 
 }
 
 KvPlaces StepBatch::upload(const Places& places, Stream& stream) {
-  lay_out_block_table(places);
   return {view(places.slots, {num_tokens_}, stream),
           view(places.block_table, {num_seqs_, max_blocks_}, stream)};
 }
 
 ModelBatch StepBatch::upload(Stream& stream) {
+  if (!is_laid_out_) {
+    lay_out();
+  }
   ModelBatch batch;
   batch.token_ids = view(arrays_.token_ids, {num_tokens_}, stream);
   batch.positions = view(arrays_.positions, {num_tokens_}, stream);

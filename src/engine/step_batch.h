@@ -22,7 +22,7 @@ struct StepSizes {
 };
 
 /// The model's inputs of one step, built in arrays that live as long as the engine.
-/// Thread: engine. Cost: no allocation after construction.
+/// Thread: one at a time. Cost: no allocation after construction.
 class StepBatch {
  public:
   /// With `device` null the arrays themselves are the model's inputs (memory that it can address);
@@ -38,6 +38,13 @@ class StepBatch {
 
   /// Wants the logits of one of the rows of the sequence added last, counted from its first.
   void want_logits(std::int64_t row_of_seq);
+
+  /// Copies the block tables of the sequences, which may change afterwards; else upload() does it.
+  /// Nothing is added any more.
+  void lay_out();
+
+  /// Replaces a token by its index in the batch: one that was not known when it was added.
+  void set_token(std::int64_t index, TokenId token);
 
   /// Views of the arrays, valid until clear(). Requires streams in order.
   ModelBatch upload(Stream& stream);
@@ -71,7 +78,7 @@ class StepBatch {
   Tensor view(std::int64_t offset, const Shape& shape, Stream& stream);
   void add_places(std::int64_t position, std::int64_t count, std::span<const BlockId> blocks,
                   Places* places);
-  void lay_out_block_table(const Places& places);
+  void lay_out_block_table(Places* places);
   KvPlaces upload(const Places& places, Stream& stream);
 
   StepSizes sizes_;
@@ -87,6 +94,7 @@ class StepBatch {
   std::int64_t num_logits_ = 0;
   std::int64_t max_context_len_ = 0;
   std::int64_t max_blocks_ = 0;
+  bool is_laid_out_ = false;
 };
 
 }  // namespace plumb

@@ -7,68 +7,49 @@
 #include "sampling/logits_math.h"
 
 namespace plumb {
-namespace {
-
-SampleContext context_of(const LogitsRow& row) {
-  const Sequence& seq = *row.sequence;
-  SampleContext context;
-  context.params = &seq.request.sampling;
-  context.counts = seq.counts ? &*seq.counts : nullptr;
-  if (seq.num_output() < seq.request.sampling.min_tokens) {
-    context.banned = seq.ends;
-  }
-  context.position = row.position;
-  context.seen = {seq.tokens, seq.prompt_len};
-  context.processors = seq.processors;
-  return context;
-}
-
-}  // namespace
 
 StepSampler::StepSampler(std::int64_t vocab_size, std::int64_t max_rows, Backend* device,
                          const Clock& clock)
     : sampler_(vocab_size),
       device_(device),
-      clock_(clock),
+      clock_(&clock),
       mask_(static_cast<std::size_t>((vocab_size + 31) / 32)) {
   const auto rows = static_cast<std::size_t>(max_rows);
   is_plain_.reserve(rows);
   argmax_.resize(rows);
   best_.resize(rows);
-  results_.reserve(rows);
   if (device != nullptr) {
     row_.resize(static_cast<std::size_t>(vocab_size));
   }
 }
 
-Result<std::span<const Result<EmittedToken>>> StepSampler::choose(const Tensor& logits,
-                                                                  std::span<const LogitsRow> rows,
-                                                                  OpContext& op) {
-  results_.clear();
+Status StepSampler::choose(const Tensor& logits, std::span<const LogitsRow> rows, OpContext& op,
+                           std::vector<Result<EmittedToken>>* results) {
+  results->clear();
   find_plain_rows(rows);
   PLUMB_RETURN_IF_ERROR(run_argmax(logits, op));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (is_plain_[i] != 0) {
       if (argmax_[i] >= 0 && std::isfinite(best_[i])) {
-        results_.emplace_back(EmittedToken{argmax_[i], 0.0F, {}});
+        results->emplace_back(EmittedToken{argmax_[i], 0.0F, {}});
       } else {
-        results_.emplace_back(Status{Code::kInternal, "the model's logits are not numbers"});
+        results->emplace_back(Status{Code::kInternal, "the model's logits are not numbers"});
       }
       continue;
     }
     PLUMB_ASSIGN(const void* row,
                  on_host(logits.rows(static_cast<std::int64_t>(i), 1), row_.data(), op.stream()));
-    results_.push_back(choose_row(
+    results->push_back(choose_row(
         {static_cast<const float*>(row), static_cast<std::size_t>(logits.dim(1))}, rows[i]));
   }
-  return std::span<const Result<EmittedToken>>(results_);
+  return {};
 }
 
 void StepSampler::find_plain_rows(std::span<const LogitsRow> rows) {
   is_plain_.clear();
   for (const LogitsRow& row : rows) {
     const bool is_free = !row.is_prompt && !row.sequence->grammar;
-    is_plain_.push_back(is_free && needs_only_argmax(context_of(row)) ? 1 : 0);
+    is_plain_.push_back(is_free && needs_only_argmax(row.context) ? 1 : 0);
   }
 }
 
@@ -113,15 +94,15 @@ Result<const void*> StepSampler::on_host(const Tensor& tensor, void* staging, St
 }
 
 Status StepSampler::fill_mask(Sequence& seq) {
-  const Clock::TimePoint begin = clock_.now();
+  const Clock::TimePoint begin = clock_->now();
   Status status = seq.grammar->fill_mask(seq.ends, mask_);
-  mask_times_.add(clock_.now() - begin);
+  mask_times_.add(clock_->now() - begin);
   return status;
 }
 
 Result<EmittedToken> StepSampler::choose_row(std::span<const float> logits, const LogitsRow& row) {
   if (!row.is_prompt) {
-    SampleContext context = context_of(row);
+    SampleContext context = row.context;
     if (row.sequence->grammar) {
       PLUMB_RETURN_IF_ERROR(fill_mask(*row.sequence));
       context.mask = mask_;
@@ -132,11 +113,9 @@ Result<EmittedToken> StepSampler::choose_row(std::span<const float> logits, cons
   if (!summary.is_valid) {
     return Status{Code::kInternal, "the model's logits are not numbers"};
   }
-  const Sequence& seq = *row.sequence;
-  const TokenId token = seq.tokens[static_cast<std::size_t>(row.position)];
   EmittedToken known =
-      logprobs_of(logits, summary.max, token, seq.request.sampling.prompt_top_logprobs);
-  known.rank = rank_of(logits, token);
+      logprobs_of(logits, summary.max, row.known, row.context.params->prompt_top_logprobs);
+  known.rank = rank_of(logits, row.known);
   return known;
 }
 

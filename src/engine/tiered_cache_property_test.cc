@@ -14,7 +14,8 @@ using Tokens = std::vector<TokenId>;
 // the one that the model gives without any cache.
 class Lives {
  public:
-  explicit Lives(unsigned seed, bool has_window = false) : random_(seed) {
+  explicit Lives(unsigned seed, bool has_window = false, bool overlaps = false)
+      : random_(seed), overlaps_(overlaps) {
     model_.block_size = 1 + below(6);
     model_.window = has_window ? 2 + below(14) : 0;
     for (Tokens& stem : stems_) {
@@ -36,6 +37,7 @@ class Lives {
   }
 
   KvTierStats sum;
+  std::int64_t num_ahead_steps = 0;
   std::int64_t num_preemptions = 0;
   std::int64_t num_cut = 0;
   std::int64_t num_passed = 0;
@@ -78,6 +80,10 @@ class Lives {
     return request;
   }
 
+  bool step(EngineScene& scene) const {
+    return overlaps_ ? scene.engine->overlapped_step() : scene.engine->step();
+  }
+
   void live() {
     EngineScene scene(options_of_a_life(), model_, &files_);
     files_.space_left = below(4) == 0 ? below(4000) : 1 << 20;
@@ -89,19 +95,21 @@ class Lives {
     for (std::size_t i = 0; i < requests.size(); ++i) {
       const SeqId id = scene.submit(requests[i], sinks[i]);
       for (std::int64_t n = below(6); n > 0; --n) {
-        scene.engine->step();
+        step(scene);
         ASSERT_EQ(scene.engine->check_invariants().message(), "");
       }
       if (below(10) == 0) {
         scene.engine->abort(id);
       }
     }
-    scene.run();
+    while (step(scene)) {
+    }
     scene.expect_idle_and_whole();
     for (std::size_t i = 0; i < requests.size(); ++i) {
       compare(requests[i], sinks[i]);
     }
     const EngineStats stats = scene.engine->stats();
+    num_ahead_steps += stats.num_ahead_steps;
     num_preemptions += stats.num_preemptions;
     num_cut += stats.num_cut_prefixes;
     num_passed += stats.num_passed_window_blocks;
@@ -134,6 +142,7 @@ class Lives {
   }
 
   std::mt19937 random_;
+  bool overlaps_;
   ScriptedModel::Options model_;
   EngineOptions options_;
   std::array<Tokens, 4> stems_;
@@ -198,6 +207,29 @@ TEST(TieredCacheProperty, every_answer_is_the_one_without_tiers_in_all_lives) {
   EXPECT_GT(sum.disk.num_damaged, 10);
   EXPECT_GT(num_preemptions, 50);
   EXPECT_GT(num_compared, 10'000);
+}
+
+// Blocks are evicted and copied while a step is under way; none is that this step writes.
+TEST(TieredCacheProperty, every_answer_is_the_one_without_tiers_with_steps_launched_ahead) {
+  be_silent();
+  KvTierStats sum;
+  std::int64_t num_ahead_steps = 0;
+  int num_compared = 0;
+  for (unsigned seed = 1; seed <= 300 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Lives lives(seed, seed % 3 == 0, true);
+    lives.run();
+    sum.host_hit_tokens += lives.sum.host_hit_tokens;
+    sum.disk_hit_tokens += lives.sum.disk_hit_tokens;
+    num_ahead_steps += lives.num_ahead_steps;
+    num_compared += lives.num_compared;
+  }
+  init_log({});
+  RecordProperty("ahead_steps", static_cast<int>(num_ahead_steps));
+  EXPECT_GT(sum.host_hit_tokens, 1000);
+  EXPECT_GT(sum.disk_hit_tokens, 2000);
+  EXPECT_GT(num_ahead_steps, 500);
+  EXPECT_GT(num_compared, 6'000);
 }
 
 }  // namespace

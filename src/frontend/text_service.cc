@@ -127,6 +127,8 @@ void TextService::export_metrics(Metrics& metrics) const {
   set("plumb_kv_blocks_cached", "blocks in the prefix cache", stats.num_cached_blocks);
   export_windows(stats, metrics);
   total("plumb_steps_total", "steps since the start", stats.num_steps);
+  total("plumb_steps_ahead_total", "of these, steps launched while the one before was under way",
+        stats.num_ahead_steps);
   total("plumb_preemptions_total", "preemptions since the start", stats.num_preemptions);
   total("plumb_kv_evicted_blocks_total", "blocks evicted from the prefix cache",
         stats.num_evicted_blocks);

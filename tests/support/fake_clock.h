@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+
 #include "base/clock.h"
 
 namespace plumb {
 
-/// A clock that moves only when the test says so.
+/// A clock that moves only when the test says so. Thread: any.
 class FakeClock final : public Clock {
  public:
-  TimePoint now() const override { return now_; }
+  TimePoint now() const override { return TimePoint(TimePoint::duration(ticks_.load())); }
 
   std::chrono::system_clock::time_point wall_now() const override {
     return std::chrono::system_clock::time_point(
-        std::chrono::duration_cast<std::chrono::system_clock::duration>(now_.time_since_epoch()));
+        std::chrono::duration_cast<std::chrono::system_clock::duration>(now().time_since_epoch()));
   }
 
   void advance(std::chrono::nanoseconds by) {
-    now_ += std::chrono::duration_cast<Clock::TimePoint::duration>(by);
+    ticks_ += std::chrono::duration_cast<TimePoint::duration>(by).count();
   }
 
  private:
-  TimePoint now_{std::chrono::hours(1)};
+  std::atomic<TimePoint::rep> ticks_{TimePoint::duration(std::chrono::hours(1)).count()};
 };
 
 }  // namespace plumb

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -38,7 +39,7 @@ class ScriptedBackend final : public Backend {
     std::copy_n(static_cast<const char*>(from), num_bytes, static_cast<char*>(to));
   }
 
-  bool device_is_lost = false;
+  std::atomic<bool> device_is_lost = false;
 
  private:
   class LosableStream final : public HostStream {

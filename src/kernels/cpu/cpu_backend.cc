@@ -47,6 +47,11 @@ class CpuBackend final : public Backend {
     return std::make_unique<cpu::CpuStream>(kernels_, std::move(pool));
   }
 
+  // Without compute threads.
+  std::unique_ptr<Stream> new_copy_stream() override {
+    return std::make_unique<HostStream>();
+  }
+
   const OpTable& ops() const override {
     return ops_;
   }
