@@ -275,7 +275,8 @@ TEST(EngineOverlap, who_comes_during_an_answer_waits_for_one_short_step_more_at_
 }
 
 TEST(EngineOverlap, long_steps_are_not_launched_ahead) {
-  for (const auto& [row_time, is_ahead] : {std::pair(40ms, true), std::pair(60ms, false)}) {
+  for (const bool is_ahead : {true, false}) {
+    const auto row_time = is_ahead ? 40ms : 60ms;
     EngineScene* scene_of_script = nullptr;
     ScriptedModel::Options model;
     model.script = [&](std::span<const TokenId> context, std::span<float> logits) {

@@ -50,7 +50,7 @@ struct ModelFacts {
 
 /// Forward code of one model with its weights.
 ///
-/// Thread: engine (forward), any (facts, kv_layout).
+/// Thread: device (forward), any (facts, kv_layout).
 class Model {
  public:
   virtual ~Model() = default;

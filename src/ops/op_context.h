@@ -12,7 +12,7 @@ namespace plumb {
 ///
 /// Each method takes inputs, allocates the result in the workspace, runs the op and returns the
 /// result. Results live until the workspace mark under which they were made is released. In debug
-/// builds every call is validated first. Thread: engine.
+/// builds every call is validated first. Thread: device.
 class OpContext {
  public:
   OpContext(const OpTable& ops, Workspace& workspace, Stream& stream)

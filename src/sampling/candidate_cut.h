@@ -34,7 +34,7 @@ struct CandidateCut {
 /// tokens and probability mass in buckets of 1/32 nat below the maximum, then only the bucket that
 /// holds the cut is sorted.
 ///
-/// Thread  engine.
+/// Thread  device.
 /// Cost    O(V), plus sorting one bucket; allocates only until its buffers have grown.
 class CandidateCutter {
  public:

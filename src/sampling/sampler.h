@@ -38,7 +38,7 @@ bool needs_only_argmax(const SampleContext& context);
 /// before all of that, or with LogprobsMode::kProcessed those of the distribution after the
 /// temperature.
 ///
-/// Thread  engine.
+/// Thread  device.
 /// Cost    a few passes over the vocabulary; allocates only what top_logprobs returns.
 class Sampler {
  public:

@@ -60,7 +60,7 @@ inline Buffer::~Buffer() {
 }
 
 /// An in-order queue of device work. On the CPU an op has finished when its call returns.
-/// Thread: engine.
+/// Thread: one at a time.
 class Stream {
  public:
   virtual ~Stream() = default;

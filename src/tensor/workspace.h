@@ -12,7 +12,7 @@ namespace plumb {
 /// it.
 ///
 /// Without memory (`measure()`) it hands out null addresses and only counts, so that a dry run on
-/// the meta back end yields the exact size: peak_bytes(). Thread: engine. Cost: allocation is an
+/// the meta back end yields the exact size: peak_bytes(). Thread: device. Cost: allocation is an
 /// addition.
 class Workspace {
  public:
