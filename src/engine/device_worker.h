@@ -26,6 +26,7 @@ class DeviceWorker {
   using Run = std::function<void(StepJob&)>;
 
   explicit DeviceWorker(Run run) : run_(std::move(run)) {}
+
   /// Requires that no step is under way.
   ~DeviceWorker();
   DeviceWorker(const DeviceWorker&) = delete;

@@ -46,8 +46,8 @@ class Engine {
   ///         the sink hears nothing.
   Result<SeqId> submit(Request request, EventSink& sink);
 
-  /// Ends a sequence before the next step; its last event has kAbort with that status. What has ended
-  /// already, or never was, is ignored.
+  /// Ends a sequence before the next step; its last event has kAbort with that status. What has
+  /// ended already, or never was, is ignored.
   void abort(SeqId id, Status status = {Code::kCancelled, "cancelled"});
 
   /// Accepts nothing more and finishes what it has.
@@ -97,8 +97,8 @@ class Engine {
   /// Requires start() was not called. Thread: one at a time.
   bool step();
 
-  /// As step(), the way the engine's thread does it: the next step may be under way when it returns.
-  /// See EngineCore::overlapped_step().
+  /// As step(), the way the engine's thread does it: the next step may be under way when it
+  /// returns. See EngineCore::overlapped_step().
   bool overlapped_step();
 
   /// Steps that overlapped_step() left under way. Thread: as step().

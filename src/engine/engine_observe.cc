@@ -31,8 +31,8 @@ void EngineCore::observe(const StepJob& job) {
   outcome.num_preempted = job.num_preempted;
   outcome.shape = {step.num_decode_rows, step.num_cached_tokens, step.num_prefill_tokens};
   // What the host did for a step that was launched ahead, it did beside the one before.
-  outcome.time = job.is_ahead ? job.end - job.begin
-                              : step.plan_time + step.model_time + step.sample_time;
+  outcome.time =
+      job.is_ahead ? job.end - job.begin : step.plan_time + step.model_time + step.sample_time;
   for (const Sequence* seq : queues_.running()) {
     outcome.sum_output += seq->num_output();
     outcome.sum_max_output += seq->max_output;

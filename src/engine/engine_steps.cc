@@ -135,10 +135,10 @@ void EngineCore::build_batch(const Plan& plan, StepJob* job) {
     const std::int64_t begin = seq.next_computed();
     const std::int64_t count = seq.num_step_tokens;
     if (begin < seq.num_tokens()) {
-      job->batch.add_seq(std::span<const TokenId>(seq.tokens)
-                             .subspan(static_cast<std::size_t>(begin),
-                                      static_cast<std::size_t>(count)),
-                         begin, seq.blocks.table, seq.blocks.window.table);
+      job->batch.add_seq(
+          std::span<const TokenId>(seq.tokens)
+              .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count)),
+          begin, seq.blocks.table, seq.blocks.window.table);
     } else {
       // The step under way chooses it.
       constexpr TokenId kUnknown = 0;
@@ -171,8 +171,7 @@ void EngineCore::build_batch(const Plan& plan, StepJob* job) {
 void EngineCore::account(Sequence& seq, std::int64_t num_tokens, StepJob* job) {
   const std::int64_t begin = seq.next_computed();
   const std::int64_t end = begin + num_tokens;
-  const std::int64_t again =
-      std::clamp<std::int64_t>(seq.num_once_computed - begin, 0, num_tokens);
+  const std::int64_t again = std::clamp<std::int64_t>(seq.num_once_computed - begin, 0, num_tokens);
   job->stats.num_recompute_tokens += again;
   seq.num_once_computed = std::max(seq.num_once_computed, end);
   const std::int64_t prefill = std::min(end, seq.prompt_len) - begin - again;

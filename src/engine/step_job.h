@@ -69,8 +69,8 @@ struct StepJob {
   std::vector<RelayedToken> relayed;
 
   // Outcome.
-  Status status;                               ///< kDeviceLost: nothing else of it counts
-  std::vector<Result<EmittedToken>> results;   ///< one a row
+  Status status;                              ///< kDeviceLost: nothing else of it counts
+  std::vector<Result<EmittedToken>> results;  ///< one a row
   Clock::TimePoint begin;
   Clock::TimePoint computed;
   Clock::TimePoint end;

@@ -22,8 +22,10 @@ class Backend {
   virtual std::string arch() const = 0;
   virtual Allocator& allocator() = 0;
   virtual std::unique_ptr<Stream> new_stream() = 0;
+
   /// A stream for copies alone, which another thread may use while one that computes is busy.
   virtual std::unique_ptr<Stream> new_copy_stream() { return new_stream(); }
+
   virtual const OpTable& ops() const = 0;
   /// Arranges a matrix for linear and embedding. The result owns its bytes, or refers to `raw`
   /// (is_mapped()). Errors kUnsupported: no kernel for that format; kResourceExhausted.
