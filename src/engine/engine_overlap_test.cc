@@ -332,11 +332,11 @@ TEST(EngineOverlap, answers_survive_a_preemption_every_three_steps) {
     EngineScene scene(options);
     std::vector<RecordingSink> answers(4);
     for (std::size_t i = 0; i < answers.size(); ++i) {
-      scene.submit(EngineScene::greedy(prompt_of(static_cast<TokenId>(i), 5), 40), answers[i]);
+      scene.submit(EngineScene::greedy(prompt_of(static_cast<TokenId>(i), 5), 70), answers[i]);
     }
     std::vector<RecordingSink> important(25);
     for (std::size_t i = 0; i < important.size(); ++i) {
-      Request request = EngineScene::greedy(prompt_of(static_cast<TokenId>(i + 9), 6), 2);
+      Request request = EngineScene::greedy(prompt_of(static_cast<TokenId>(i + 9), 6), 1);
       request.priority = 5;
       scene.submit(request, important[i]);
       for (int round = 0; round < 3; ++round) {
@@ -347,14 +347,14 @@ TEST(EngineOverlap, answers_survive_a_preemption_every_three_steps) {
     run_overlapped(scene);
     const EngineStats stats = scene.engine->stats();
     EXPECT_GE(stats.num_displaced, 20);
-    EXPECT_GE(stats.num_ahead_steps, 25);
+    EXPECT_GE(stats.num_ahead_steps, 30);
     for (std::size_t i = 0; i < answers.size(); ++i) {
       const Tokens prompt = prompt_of(static_cast<TokenId>(i), 5);
-      EXPECT_EQ(answers[i].tokens, EngineScene::truth(prompt, 40));
+      EXPECT_EQ(answers[i].tokens, EngineScene::truth(prompt, 70));
     }
     for (std::size_t i = 0; i < important.size(); ++i) {
       const Tokens prompt = prompt_of(static_cast<TokenId>(i + 9), 6);
-      EXPECT_EQ(important[i].tokens, EngineScene::truth(prompt, 2));
+      EXPECT_EQ(important[i].tokens, EngineScene::truth(prompt, 1));
     }
     scene.expect_idle_and_whole();
   }
