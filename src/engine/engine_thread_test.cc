@@ -47,8 +47,7 @@ class WaitableSink final : public EventSink {
 
 // An engine that runs by itself on the machine's clock.
 struct RunningEngine {
-  RunningEngine() {
-    EngineOptions options = EngineScene::small_options();
+  explicit RunningEngine(EngineOptions options = EngineScene::small_options()) {
     options.max_queued_requests = 50;
     EngineParts parts;
     parts.model = std::make_unique<ScriptedModel>(ScriptedModel::Options{});
@@ -189,6 +188,38 @@ TEST(EngineThread, steps_are_launched_ahead_and_end_tokens_still_end) {
   EXPECT_GT(running.engine->stats().num_ahead_steps, 20);
   EXPECT_TRUE(running.engine->flush_cache().ok());
   EXPECT_EQ(running.engine->stats().num_free_blocks, running.engine->stats().num_blocks);
+}
+
+// Blocks are evicted, copied to memory and brought back while steps are under way.
+TEST(EngineThread, answers_are_right_where_a_small_cache_and_tiers_are_busy) {
+  EngineOptions options = EngineScene::small_options();
+  options.kv_cache_bytes = 16 * EngineScene::kBlockBytes;
+  options.kv_conservativeness = 0;
+  options.tiers.host_bytes = 16 * EngineScene::kBlockBytes;
+  RunningEngine running(options);
+  std::vector<WaitableSink> sinks(48);
+  const auto prompt = [](std::size_t i) {
+    return prompt_of(static_cast<TokenId>(i % 6), 9 + static_cast<std::int64_t>(i % 11));
+  };
+  for (std::size_t i = 0; i < sinks.size(); ++i) {
+    Request request = EngineScene::greedy(prompt(i), 20);
+    request.sampling.stop_token_ids = {5, 11};
+    ASSERT_TRUE(running.engine->submit(std::move(request), sinks[i]).ok());
+  }
+  for (std::size_t i = 0; i < sinks.size(); ++i) {
+    sinks[i].wait();
+    Tokens truth = EngineScene::truth(prompt(i), 20);
+    const auto end =
+        std::find_if(truth.begin(), truth.end(), [](TokenId t) { return t == 5 || t == 11; });
+    truth.erase(end == truth.end() ? end : end + 1, truth.end());
+    EXPECT_EQ(sinks[i].tokens(), truth);
+  }
+  running.engine->stop();
+  const EngineStats stats = running.engine->stats();
+  EXPECT_GT(stats.num_ahead_steps, 0);
+  EXPECT_GT(stats.num_evicted_blocks, 20);
+  EXPECT_GT(stats.tiers.host.num_blocks, 0);
+  EXPECT_EQ(running.engine->check_invariants().message(), "");
 }
 
 // Loses the device when it hears of the first token.
