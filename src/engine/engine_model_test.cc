@@ -113,11 +113,12 @@ TEST_P(EngineOnModel, says_the_same_alone_batched_chunked_warm_and_after_preempt
     tight.kv_cache_bytes = 160 * token_bytes;
     std::vector<RecordingSink> batched(requests.size());
     const auto engine = model.new_engine(tight, block_size);
+    const auto step = [&] { return seed > 3 ? engine->overlapped_step() : engine->step(); };
     for (std::size_t i = 0; i < requests.size(); ++i) {
       ASSERT_TRUE(engine->submit(requests[i], batched[i]).ok());
-      engine->step();
+      step();
     }
-    while (engine->step()) {
+    while (step()) {
     }
     EXPECT_EQ(engine->check_invariants().message(), "");
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -134,7 +135,9 @@ TEST_P(EngineOnModel, says_the_same_alone_batched_chunked_warm_and_after_preempt
     sum.num_preemptions += stats.num_preemptions;
     sum.num_prefix_hits += stats.num_prefix_hits;
     sum.num_mixed_steps += stats.num_mixed_steps;
+    sum.num_ahead_steps += stats.num_ahead_steps;
   }
+  EXPECT_GT(sum.num_ahead_steps, 20);
   EXPECT_TRUE(sum.num_preemptions > 0 || plan.window > 0);  // with a window all find room
   EXPECT_GT(sum.num_prefix_hits, 10);
   EXPECT_GT(sum.num_mixed_steps, 50);
