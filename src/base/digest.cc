@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/digest.h"
 
+#include <algorithm>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -69,6 +70,23 @@ std::string to_hex(std::span<const std::uint8_t> bytes) {
     text += kDigits[byte & 15];
   }
   return text;
+}
+
+std::string to_base64(std::span<const std::uint8_t> bytes) {
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t num_bytes = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t bits = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      bits = bits << 8 | (k < num_bytes ? bytes[i + k] : 0U);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      out += k <= num_bytes ? kAlphabet[bits >> (18 - 6 * k) & 63U] : '=';
+    }
+  }
+  return out;
 }
 
 bool equal_constant_time(const Digest256& a, const Digest256& b) {

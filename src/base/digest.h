@@ -36,6 +36,8 @@ Digest256 sha256(std::string_view bytes);
 Digest256 hmac_sha256(std::string_view key, std::string_view bytes);
 /// Lower-case hexadecimal.
 std::string to_hex(std::span<const std::uint8_t> bytes);
+/// With padding. Source: RFC 4648, section 4.
+std::string to_base64(std::span<const std::uint8_t> bytes);
 /// Whether both are equal, in a time that does not depend on where they differ.
 bool equal_constant_time(const Digest256& a, const Digest256& b);
 

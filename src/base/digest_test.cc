@@ -27,6 +27,18 @@ TEST(Digest, hmac_matches_rfc_4231) {
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
 }
 
+TEST(Digest, base64_matches_rfc_4648) {
+  const auto encoded = [](std::string_view text) {
+    return to_base64({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  };
+  EXPECT_EQ(encoded(""), "");
+  EXPECT_EQ(encoded("f"), "Zg==");
+  EXPECT_EQ(encoded("fo"), "Zm8=");
+  EXPECT_EQ(encoded("foo"), "Zm9v");
+  EXPECT_EQ(encoded("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(encoded("\xfb\xff"), "+/8=");
+}
+
 TEST(Digest, constant_time_comparison_sees_a_difference_in_any_byte) {
   const Digest256 a = sha256("abc");
   EXPECT_TRUE(equal_constant_time(a, sha256("abc")));

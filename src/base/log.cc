@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 
-#include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <memory>
 #include <mutex>
 #include <spdlog/formatter.h>
@@ -14,9 +12,12 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/timestamp.h"
 
 namespace plumb {
 namespace {
+
+constexpr int kMillisecondDigits = 3;
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
@@ -46,35 +47,6 @@ LogLevel from_spdlog(spdlog::level::level_enum level) {
     default:
       return LogLevel::kError;
   }
-}
-
-void append_digits(std::string* out, int value, int width) {
-  const std::string digits = std::to_string(value);
-  out->append(static_cast<std::size_t>(std::max(0, width - static_cast<int>(digits.size()))), '0');
-  *out += digits;
-}
-
-// RFC 3339 in UTC with milliseconds.
-void append_time(std::string* out, std::chrono::system_clock::time_point at) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(at);
-  const auto millis =
-      std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch()).count() % 1000;
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  append_digits(out, utc.tm_year + 1900, 4);
-  *out += '-';
-  append_digits(out, utc.tm_mon + 1, 2);
-  *out += '-';
-  append_digits(out, utc.tm_mday, 2);
-  *out += 'T';
-  append_digits(out, utc.tm_hour, 2);
-  *out += ':';
-  append_digits(out, utc.tm_min, 2);
-  *out += ':';
-  append_digits(out, utc.tm_sec, 2);
-  *out += '.';
-  append_digits(out, static_cast<int>(millis), 3);
-  *out += 'Z';
 }
 
 // JSON's escapes without its quotes: one line whatever the text holds.
@@ -133,12 +105,12 @@ class LineFormatter final : public spdlog::formatter {
     const std::string_view level = to_text(from_spdlog(msg.level));
     if (form_ == LogForm::kJson) {
       line += "{\"time\":\"";
-      append_time(&line, msg.time);
+      line += to_rfc3339(msg.time, kMillisecondDigits);
       line += "\",\"level\":\"";
       line += level;
       line += '"';
     } else {
-      append_time(&line, msg.time);
+      line += to_rfc3339(msg.time, kMillisecondDigits);
       line += ' ';
       line += level;
       line += ' ';
