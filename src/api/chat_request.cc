@@ -118,10 +118,7 @@ void check_template_kwargs(FieldReader& fields, const JsonObject& kwargs) {
 }
 
 void read_template_fields(FieldReader& fields, ChatRequest* request) {
-  if (const JsonObject* kwargs = fields.object("chat_template_kwargs")) {
-    check_template_kwargs(fields, *kwargs);
-    request->template_kwargs = *kwargs;
-  }
+  request->template_kwargs = read_template_kwargs(fields);
   if (const std::optional<std::string> effort = fields.choice(
           "reasoning_effort", {"none", "minimal", "low", "medium", "high", "xhigh", "max"})) {
     set_reasoning_effort(*effort, &request->template_kwargs);
@@ -233,6 +230,15 @@ void set_thinking(bool is_on, JsonObject* template_kwargs) {
 void set_reasoning_effort(const std::string& effort, JsonObject* template_kwargs) {
   template_kwargs->set("reasoning_effort", effort);
   set_thinking(effort != "none", template_kwargs);
+}
+
+JsonObject read_template_kwargs(FieldReader& fields) {
+  const JsonObject* kwargs = fields.object("chat_template_kwargs");
+  if (kwargs == nullptr) {
+    return {};
+  }
+  check_template_kwargs(fields, *kwargs);
+  return *kwargs;
 }
 
 JsonArray read_messages(FieldReader& fields, const ApiLimits& limits) {

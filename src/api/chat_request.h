@@ -38,6 +38,9 @@ std::variant<ChatRequest, ApiError> read_chat_request(const Json& body,
                                                       const SamplingDefaults& defaults,
                                                       const ApiLimits& limits);
 
+/// The variables of the template in chat_template_kwargs; none may replace what is checked.
+JsonObject read_template_kwargs(FieldReader& fields);
+
 /// Sets the variables by which templates switch reasoning on or off, where the request does not set
 /// them itself: enable_thinking and thinking.
 void set_thinking(bool is_on, JsonObject* template_kwargs);

@@ -282,6 +282,18 @@ void read_structured_outputs(FieldReader& fields, Collector& collector) {
   }
 }
 
+// The constraint of a request in any dialect.
+ConstraintSpec any_constraint(const JsonObject& request) {
+  FieldReader fields(request);
+  ConstraintSpec found = read_constraint(fields);
+  const JsonObject* config = found.is_none() ? fields.object("output_config") : nullptr;
+  if (config != nullptr) {
+    FieldReader inner(*config, fields.path("output_config"));
+    return read_output_format(inner, "format");
+  }
+  return found.is_none() ? read_output_format(fields, "output_format") : found;
+}
+
 }  // namespace
 
 ConstraintSpec read_constraint(FieldReader& fields) {
@@ -303,6 +315,24 @@ ConstraintSpec read_constraint(FieldReader& fields) {
   return std::move(collector).found();
 }
 
+ConstraintSpec read_output_format(FieldReader& fields, const char* name) {
+  const JsonObject* object = fields.object(name);
+  if (object == nullptr) {
+    return {};
+  }
+  FieldReader format(*object, fields.path(name));
+  Collector collector(format);
+  if (!format.choice("type", {"json_schema"}) && format.ok()) {
+    format.fail(ApiError::missing(format.path("type")));
+  }
+  if (format.ok() && !format.has("schema")) {
+    format.fail(ApiError::missing(format.path("schema")));
+  }
+  collector.take(format, "schema", Kind::kJsonSchema);
+  fields.absorb(format);
+  return std::move(collector).found();
+}
+
 // What differs when other characters take the place of the halves holds one.
 std::optional<ApiError> check_constraint_surrogates(std::string_view text,
                                                     std::string_view member) {
@@ -319,8 +349,7 @@ std::optional<ApiError> check_constraint_surrogates(std::string_view text,
     if (request == nullptr || !request->is_object()) {
       return std::nullopt;  // refused for that
     }
-    FieldReader fields(request->as_object());
-    specs.push_back(read_constraint(fields));
+    specs.push_back(any_constraint(request->as_object()));
   }
   if (specs[0].text == specs[1].text && specs[0].choices == specs[1].choices) {
     return std::nullopt;

@@ -43,6 +43,10 @@ struct ConstraintSpec {
 /// whitespace_pattern, guided_whitespace_pattern.
 ConstraintSpec read_constraint(FieldReader& fields);
 
+/// The schema in {"type":"json_schema","schema"}, the form of Anthropic's output formats; `name` is
+/// the field that holds it.
+ConstraintSpec read_output_format(FieldReader& fields, const char* name);
+
 /// An error if the constraint of a request holds half of a surrogate pair; parse_json() has put
 /// U+FFFD there, so this looks at the request's text. The request is the whole JSON text, or the
 /// member of that name.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "base/text.h"
 
@@ -62,15 +63,22 @@ std::string anthropic_message(const ApiError& error) {
          " maximum; " + error.message;
 }
 
+Json anthropic_body(const ApiError& error, std::string_view request_id) {
+  JsonObject fields{{"type", anthropic_type(error)},
+                    {"message", to_valid_utf8(anthropic_message(error))}};
+  for (const JsonMember& member : error.extra) {
+    fields.append(member.key, member.value);
+  }
+  return JsonObject{
+      {"type", "error"}, {"error", std::move(fields)}, {"request_id", std::string(request_id)}};
+}
+
 }  // namespace
 
 Json error_body(const ApiError& error, Dialect dialect, std::string_view request_id) {
   switch (dialect) {
     case Dialect::kAnthropic:
-      return JsonObject{{"type", "error"},
-                        {"error", JsonObject{{"type", anthropic_type(error)},
-                                             {"message", to_valid_utf8(anthropic_message(error))}}},
-                        {"request_id", std::string(request_id)}};
+      return anthropic_body(error, request_id);
     case Dialect::kOllama:
       return JsonObject{{"error", to_valid_utf8(error.message)}};
     default:

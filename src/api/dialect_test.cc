@@ -53,5 +53,13 @@ TEST(ErrorBody, a_long_prompt_has_the_words_that_anthropic_clients_look_for) {
               testing::HasSubstr("prompt is too long: 8000 tokens > 8192 maximum"));
 }
 
+TEST(ErrorBody, further_members_are_told_to_anthropic_clients_too) {
+  ApiError error = ApiError::unsupported("thread", "no");
+  error.extra.set("details", JsonObject{{"error_code", "thread_unsupported_request"}});
+  const Json body = error_body(error, Dialect::kAnthropic, "req_1");
+  EXPECT_EQ(to_text(*body.find("error")->find("details")),
+            R"({"error_code":"thread_unsupported_request"})");
+}
+
 }  // namespace
 }  // namespace plumb

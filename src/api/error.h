@@ -19,7 +19,7 @@ struct ApiError {
   std::string param;  ///< path of the field, "messages[2].content"; empty = null
   std::optional<std::int64_t> retry_after_s;  ///< header retry-after
   bool never_retry = false;                   ///< header x-should-retry: false
-  JsonObject extra;  ///< further members of the error object (n_prompt_tokens, n_ctx)
+  JsonObject extra;  ///< further members of the error object (n_prompt_tokens, n_ctx, details)
 
   static ApiError invalid(std::string code, std::string param, std::string message);
   static ApiError missing(const std::string& param);

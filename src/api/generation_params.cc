@@ -85,15 +85,15 @@ void read_logit_bias(FieldReader& fields, const ApiLimits& limits, SamplingParam
   }
 }
 
-void add_stop(FieldReader& fields, const Json& item, const ApiLimits& limits,
+void add_stop(FieldReader& fields, const char* name, const Json& item, const ApiLimits& limits,
               std::vector<std::string>* stops) {
   if (!item.is_string()) {
-    fields.fail(ApiError::wrong_type(fields.path("stop"), "a string or an array of strings"));
+    fields.fail(ApiError::wrong_type(fields.path(name), "a string or an array of strings"));
     return;
   }
   const std::string& text = item.as_string();
   if (static_cast<std::int64_t>(text.size()) > limits.max_stop_bytes) {
-    fields.fail(ApiError::invalid("invalid_value", fields.path("stop"),
+    fields.fail(ApiError::invalid("invalid_value", fields.path(name),
                                   "a stop string has " + std::to_string(text.size()) +
                                       " bytes, expected at most " +
                                       std::to_string(limits.max_stop_bytes)));
@@ -105,20 +105,7 @@ void add_stop(FieldReader& fields, const Json& item, const ApiLimits& limits,
 }
 
 void read_stops(FieldReader& fields, const ApiLimits& limits, GenerationParams* params) {
-  const Json* stop = fields.find("stop");
-  if (stop != nullptr && stop->is_array()) {
-    for (const Json& item : stop->as_array()) {
-      add_stop(fields, item, limits, &params->stops);
-    }
-    if (std::ssize(params->stops) > limits.max_stops) {
-      fields.fail(ApiError::invalid(
-          "invalid_value", fields.path("stop"),
-          "'" + fields.path("stop") + "' has " + std::to_string(params->stops.size()) +
-              " strings, expected at most " + std::to_string(limits.max_stops)));
-    }
-  } else if (stop != nullptr) {
-    add_stop(fields, *stop, limits, &params->stops);
-  }
+  read_stop_strings(fields, "stop", limits, &params->stops);
   read_token_ids(fields, "stop_token_ids", limits.max_stop_token_ids,
                  &params->sampling.stop_token_ids);
   const bool keep = fields.boolean("include_stop_str_in_output").value_or(false);
@@ -177,6 +164,9 @@ void check_metadata(FieldReader& fields) {
                                       " pairs, expected at most " + std::to_string(kMaxPairs)));
   }
   for (const JsonMember& member : *metadata) {
+    if (member.value.is_null()) {
+      continue;
+    }
     if (!member.value.is_string()) {
       fields.fail(ApiError::wrong_type(path, "an object of strings"));
       return;
@@ -211,6 +201,24 @@ std::optional<std::chrono::milliseconds> read_timeout(FieldReader& fields, const
 }
 
 }  // namespace
+
+void read_stop_strings(FieldReader& fields, const char* name, const ApiLimits& limits,
+                       std::vector<std::string>* stops) {
+  const Json* stop = fields.find(name);
+  if (stop != nullptr && stop->is_array()) {
+    for (const Json& item : stop->as_array()) {
+      add_stop(fields, name, item, limits, stops);
+    }
+    if (std::ssize(*stops) > limits.max_stops) {
+      fields.fail(
+          ApiError::invalid("invalid_value", fields.path(name),
+                            "'" + fields.path(name) + "' has " + std::to_string(stops->size()) +
+                                " strings, expected at most " + std::to_string(limits.max_stops)));
+    }
+  } else if (stop != nullptr) {
+    add_stop(fields, name, *stop, limits, stops);
+  }
+}
 
 GenerationParams read_generation_params(FieldReader& fields, const SamplingDefaults& defaults,
                                         const ApiLimits& limits) {

@@ -60,6 +60,8 @@ struct GenerationParams {
   ConstraintSpec constraint;
   std::optional<std::int64_t> thinking_budget;         ///< tokens between the thinking marks
   std::optional<std::int64_t> truncate_prompt_tokens;  ///< keep that many of the prompt's end
+  /// A max_tokens beyond the room that the prompt leaves means all of it; otherwise it is refused.
+  bool clamps_max_tokens = false;
   bool include_stop_str = false;
   bool skip_special_tokens = true;
   bool stream = false;
@@ -77,6 +79,10 @@ struct GenerationParams {
   std::optional<std::chrono::milliseconds> timeout;
   std::optional<std::chrono::milliseconds> queue_timeout;
 };
+
+/// Adds the stop strings of a field, a string or an array of them; empty ones are dropped.
+void read_stop_strings(FieldReader& fields, const char* name, const ApiLimits& limits,
+                       std::vector<std::string>* stops);
 
 /// Reads those fields; errors stay in the reader. Token ids are checked against the vocabulary by
 /// the engine. Fields that need what this build does not offer (schemas, images, audio …) are

@@ -35,6 +35,10 @@ std::string new_completion_id() {
   return "cmpl-" + random_alnum(29);
 }
 
+std::string new_message_id() {
+  return "msg_" + random_alnum(24);
+}
+
 std::string new_request_id() {
   return "req_" + random_hex(32);
 }

@@ -9,6 +9,7 @@ namespace plumb {
 /// Random ids of the API; the randomness is the operating system's.
 std::string new_chat_id();        ///< chatcmpl- and 29 alphanumerics
 std::string new_completion_id();  ///< cmpl- and 29 alphanumerics
+std::string new_message_id();     ///< of Anthropic's API: msg_ and 24 alphanumerics
 std::string new_request_id();     ///< req_ and 32 hex digits
 std::string random_hex(int num_digits);
 std::string random_alnum(int num_chars);

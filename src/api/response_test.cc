@@ -201,6 +201,7 @@ TEST(ApiError, internals_stay_inside) {
 TEST(Ids, have_their_forms_and_differ) {
   EXPECT_EQ(new_chat_id().size(), 9U + 29U);
   EXPECT_NE(new_chat_id(), new_chat_id());
+  EXPECT_EQ(new_message_id().size(), 4U + 24U);
   EXPECT_EQ(new_request_id().substr(0, 4), "req_");
   EXPECT_TRUE(is_request_id("a.b_c:d-9"));
   EXPECT_FALSE(is_request_id(""));

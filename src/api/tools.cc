@@ -10,16 +10,7 @@ namespace {
 
 using Mode = ToolChoice::Mode;
 
-constexpr std::int64_t kMaxTools = 512;
 constexpr std::size_t kMaxToolNameBytes = 128;
-
-bool is_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxToolNameBytes &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                  c == '_' || c == '-' || c == '.' || c == ':';
-         });
-}
 
 void fail_at(FieldReader& fields, const std::string& path, const std::string& what) {
   fields.fail(ApiError::invalid("invalid_value", path, "'" + path + "' " + what));
@@ -37,7 +28,7 @@ Tool read_function(FieldReader& function) {
   const JsonObject* parameters = function.object("parameters");
   tool.parameters = parameters != nullptr ? Json(*parameters) : no_parameters();
   tool.strict = function.boolean("strict").value_or(false);
-  if (function.ok() && !is_name(tool.name)) {
+  if (function.ok() && !is_tool_name(tool.name)) {
     fail_at(
         function, function.path("name"),
         "is '" + tool.name.substr(0, 64) + "', expected 1 to 128 letters, digits, _, -, . or :");
@@ -213,6 +204,14 @@ std::string list_tools(const std::vector<Tool>& tools) {
 }
 
 }  // namespace
+
+bool is_tool_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxToolNameBytes &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                  c == '_' || c == '-' || c == '.' || c == ':';
+         });
+}
 
 Json no_parameters() {
   return JsonObject{{"type", "object"}, {"properties", JsonObject()}};

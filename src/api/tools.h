@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/field_reader.h"
 #include "base/json.h"
 
 namespace plumb {
+
+constexpr std::int64_t kMaxTools = 512;  ///< of a request
 
 /// A function that the model may call.
 struct Tool {
@@ -42,6 +46,9 @@ struct ToolUse {
   /// Those that may be called.
   std::vector<const Tool*> callable() const;
 };
+
+/// Whether a tool may have that name: 1 to 128 letters, digits, _, -, . or :.
+bool is_tool_name(std::string_view name);
 
 /// The schema of a function without parameters: what stands for absent ones.
 Json no_parameters();

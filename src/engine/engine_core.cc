@@ -177,11 +177,11 @@ void EngineCore::deliver(Sequence& seq) {
     event.prompt_logprobs = std::exchange(seq.prompt_logprobs, {});
   }
   event.finish = seq.end.reason;
+  event.usage = seq.usage;
   if (seq.end.reason != FinishReason::kNone) {
     event.matched_token = seq.end.matched_token;
     event.status = seq.end.status.code();
     event.status_message = seq.end.status.message();
-    event.usage = seq.usage;
     event.timings = seq.timings;
     if (parts_.observer != nullptr) {
       parts_.observer->on_end(seq.request, event);

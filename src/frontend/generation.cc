@@ -112,7 +112,10 @@ void Generation::on_event(std::size_t index, const StreamEvent& event) {
   if (listener_ == nullptr || choice.has_ended) {
     return;
   }
-  if (!event.prompt_logprobs.empty()) {
+  if (event.finish != FinishReason::kAbort && !std::exchange(choice.has_begun, true)) {
+    listener_->on_begin(static_cast<std::int64_t>(index), event.usage);
+  }
+  if (listener_ != nullptr && !event.prompt_logprobs.empty()) {
     report_prompt(index, event);
   }
   if (listener_ == nullptr) {  // it may cancel from within each call

@@ -22,6 +22,11 @@ namespace plumb {
 class GenerationListener {
  public:
   virtual ~GenerationListener() = default;
+
+  /// A choice is under way: the tokens of its prompt, and those of them that the cache held. Before
+  /// all else of the choice.
+  virtual void on_begin(std::int64_t /*index*/, const Usage& /*prompt*/) {}
+
   /// The prompt's tokens with log probabilities, before the first delta, when they were asked for.
   virtual void on_prompt(std::int64_t index, std::vector<TokenText> tokens) = 0;
   /// A delta may be empty of text (held back) but then has tokens.
@@ -71,6 +76,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
     TextStream stream;
     std::int64_t stream_interval = 1;
     ChoiceDelta waiting;  // until there are stream_interval tokens
+    bool has_begun = false;
     bool has_spoken = false;
     SeqId seq{};
     bool has_ended = false;

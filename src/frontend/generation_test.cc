@@ -14,6 +14,12 @@ namespace {
 // What the listener heard, and what it does on the way.
 class Recorder final : public GenerationListener {
  public:
+  void on_begin(std::int64_t index, const Usage& prompt) override {
+    EXPECT_EQ(texts[static_cast<std::size_t>(index)], "");
+    begun.emplace_back(index, prompt.prompt_tokens);
+    num_cached = prompt.cached_tokens;
+  }
+
   void on_prompt(std::int64_t, std::vector<TokenText> tokens) override {
     num_prompt_tokens += tokens.size();
   }
@@ -35,6 +41,8 @@ class Recorder final : public GenerationListener {
   std::vector<AnswerPart> parts;  // of a single choice
   std::vector<ChoiceEnd> ends;
   std::vector<Status> errors;
+  std::vector<std::pair<std::int64_t, std::int64_t>> begun;  // choices and their prompts' tokens
+  std::int64_t num_cached = -1;
   std::size_t num_prompt_tokens = 0;
   int num_deltas = 0;
   std::function<void()> during_delta;
@@ -238,6 +246,24 @@ TEST_F(Generations, prompt_logprobs_come_when_asked_for) {
   run();
   EXPECT_EQ(recorder_.num_prompt_tokens, 3U);
   EXPECT_EQ(recorder_.ends.size(), 1U);
+}
+
+TEST_F(Generations, a_choice_begins_once_with_what_the_cache_held_of_its_prompt) {
+  const auto ask = [this] {
+    recorder_ = Recorder();
+    std::vector<ChoiceRequest> wanted = choices(1, 3);
+    wanted[0].request.prompt = {'p', 'q', 'r'};
+    const auto generation = make();
+    ASSERT_TRUE(generation->start(std::move(wanted)).ok());
+    run();
+  };
+  ask();
+  EXPECT_EQ(recorder_.begun, (std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 3}}));
+  EXPECT_EQ(recorder_.num_cached, 0);
+  ask();
+  EXPECT_EQ(recorder_.num_cached, 2);
+  ASSERT_EQ(recorder_.ends.size(), 1U);
+  EXPECT_EQ(recorder_.ends[0].usage.cached_tokens, 2);
 }
 
 constexpr const char* kTwoCalls =

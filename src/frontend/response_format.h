@@ -36,9 +36,9 @@ enum class StreamFraming : unsigned char {
 
 /// How a kind of response looks: as chunks, or whole.
 ///
-/// Order of a stream: start() of every choice, then prompt(), delta() and end() of each as they
-/// come, finish() after the last; fail() may end it at any time.
-/// Thread: the server's loop.
+/// Order of a stream: start() of every choice, then begin(), prompt(), delta() and end() of each as
+/// they come (begin() of the first may precede start()), finish() after the last; fail() may end it
+/// at any time. Thread: the server's loop.
 class ResponseFormat {
  public:
   virtual ~ResponseFormat() = default;
@@ -47,6 +47,10 @@ class ResponseFormat {
 
   /// What keeps a silent stream open, as bytes of the framing; empty for nothing.
   virtual std::string heartbeat() const { return ":\n\n"; }
+
+  /// The tokens of a choice's prompt and those that the cache held are known: before its first
+  /// delta.
+  virtual void begin(std::int64_t /*index*/, const Usage& /*prompt*/) {}
 
   /// Chunks that open a choice, if the format has some.
   virtual std::vector<Json> start(std::int64_t index) = 0;

@@ -127,6 +127,15 @@ std::variant<std::string, ApiError> ServedModel::chat_text(const ChatRequest& re
   return std::get<Rendering>(std::move(rendered)).text;
 }
 
+std::variant<std::int64_t, ApiError> ServedModel::count_chat_tokens(
+    const ChatRequest& request) const {
+  auto rendered = render(chat_template_.get(), inputs_of(request));
+  if (auto* error = std::get_if<ApiError>(&rendered)) {
+    return std::move(*error);
+  }
+  return std::ssize(tokenizer_->encode_segments(segments_of(std::get<Rendering>(rendered)), false));
+}
+
 std::variant<std::vector<TokenId>, ApiError> ServedModel::chat_prompt(
     const ChatRequest& request) const {
   auto rendered = render(chat_template_.get(), inputs_of(request));
@@ -200,13 +209,19 @@ std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(
   if (const auto kept = params.truncate_prompt_tokens; kept && *kept < std::ssize(prompt)) {
     prompt.erase(prompt.begin(), prompt.end() - static_cast<std::ptrdiff_t>(*kept));
   }
-  if (std::optional<ApiError> error = check_length(param, static_cast<std::int64_t>(prompt.size()),
-                                                   params.sampling.max_tokens)) {
+  const std::int64_t room =
+      (facts_.kv_tokens > 0 ? std::min(facts_.context_len, facts_.kv_tokens) : facts_.context_len) -
+      std::ssize(prompt);
+  const bool is_clamped = params.clamps_max_tokens && params.sampling.max_tokens > room;
+  const std::int64_t max_tokens = is_clamped ? 0 : params.sampling.max_tokens;
+  if (std::optional<ApiError> error =
+          check_length(param, static_cast<std::int64_t>(prompt.size()), max_tokens)) {
     return *std::move(error);
   }
   if (std::optional<ApiError> error = fill_sampling(params, &choice.request.sampling)) {
     return *std::move(error);
   }
+  choice.request.sampling.max_tokens = max_tokens;
   choice.text = {params.stops, nullptr, params.sampling.min_tokens, params.include_stop_str,
                  params.skip_special_tokens};
   if (!params.stop_regex.empty()) {

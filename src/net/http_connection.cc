@@ -257,7 +257,11 @@ void HttpConnection::dispatch() {
 void HttpConnection::fail(int status) {
   ErrorBody error{"text/plain", std::string(reason_phrase(status)) + "\n"};
   if (options().error_body) {
-    error = options().error_body(status);
+    const bool is_receiving_request = phase_ == Phase::kHead || phase_ == Phase::kBody;
+    const bool has_head = is_receiving_request && parser_ != nullptr && parser_->head_done();
+    const std::optional<HttpRequest> head =
+        has_head ? std::optional(parser_->head()) : std::nullopt;
+    error = options().error_body(status, head ? &*head : nullptr);
   }
   error.headers.add("content-type", std::move(error.content_type));
   give_up({status, std::move(error.headers), std::move(error.body)});

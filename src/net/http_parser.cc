@@ -59,6 +59,8 @@ class Parser : public http::basic_parser<is_request> {
         this->put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
     const std::int64_t num_consumed = skipped + static_cast<std::int64_t>(consumed);
     if (error && error != http::error::need_more) {
+      // A declared length is refused before the library says that the head is complete.
+      head_done_ = head_done_ || error == http::error::body_limit;
       if (error_status_ == 0) {
         error_status_ = status_of(error, bytes.substr(consumed));
       }

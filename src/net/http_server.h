@@ -60,8 +60,9 @@ struct HttpServerOptions {
   std::chrono::nanoseconds write_timeout = std::chrono::seconds(60);   ///< without any progress
   std::int64_t soft_buffer_bytes = std::int64_t{1} << 20;
   std::int64_t hard_buffer_bytes = std::int64_t{8} << 20;
-  /// Empty = the reason phrase as plain text. Thread: any loop.
-  std::function<ErrorBody(int status)> error_body;
+  /// `head`: of the request that is refused, null where it has not come. Empty = the reason phrase
+  /// as plain text. Thread: any loop.
+  std::function<ErrorBody(int status, const HttpRequest* head)> error_body;
 };
 
 struct ServerContext;

@@ -145,10 +145,13 @@ TEST(HttpServer, http_10_is_answered_and_closed) {
 TEST(HttpServer, error_bodies_come_from_the_callback) {
   FunctionHandler handler(echo);
   HttpServerOptions options;
-  options.error_body = [](int status) {
-    return ErrorBody{
-        "application/json", "{\"status\":" + std::to_string(status) + "}", {{"x-id", "7"}}};
+  options.error_body = [](int status, const HttpRequest* head) {
+    return ErrorBody{"application/json",
+                     "{\"status\":" + std::to_string(status) +
+                         (head == nullptr ? "" : ",\"path\":\"" + head->path + "\"") + "}",
+                     {{"x-id", "7"}}};
   };
+  options.limits.max_body_bytes = 4;
   const auto server = serve(handler, std::move(options));
   RawClient client(server->port());
   client.send("nonsense\r\n\r\n");
@@ -157,6 +160,9 @@ TEST(HttpServer, error_bodies_come_from_the_callback) {
   EXPECT_NE(response.find("content-type: application/json\r\n"), std::string::npos);
   EXPECT_NE(response.find("x-id: 7\r\n"), std::string::npos);
   EXPECT_EQ(body_of(response), "{\"status\":400}");
+  RawClient with_head(server->port());
+  with_head.send("POST /big HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n");
+  EXPECT_EQ(body_of(with_head.read_all()), R"({"status":413,"path":"/big"})");
 }
 
 TEST(HttpServer, a_body_of_a_refused_head_is_not_waited_for) {

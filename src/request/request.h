@@ -104,7 +104,7 @@ struct StreamEvent {
   std::string status_message;  ///< with kAbort
   Code status =
       Code::kOk;  ///< with kAbort: kCancelled, kDeadlineExceeded, kResourceExhausted, kInternal, …
-  Usage usage;    ///< with a finish
+  Usage usage;    ///< so far
   Timings timings;  ///< with a finish
 };
 

@@ -139,6 +139,12 @@ void Call::write(const Json& chunk) {
   transaction_.writer.write_event(framed(format_->framing(), chunk));
 }
 
+void Call::on_begin(std::int64_t index, const Usage& prompt) {
+  if (!is_done_) {
+    format_->begin(index, prompt);
+  }
+}
+
 void Call::on_prompt(std::int64_t index, std::vector<TokenText> tokens) {
   if (is_done_) {
     return;

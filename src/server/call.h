@@ -42,6 +42,7 @@ class Call final : public GenerationListener {
   /// Ends it with an error to the client (shutdown).
   void fail(const ApiError& error);
 
+  void on_begin(std::int64_t index, const Usage& prompt) override;
   void on_prompt(std::int64_t index, std::vector<TokenText> tokens) override;
   void on_delta(ChoiceDelta delta) override;
   void on_end(ChoiceEnd end) override;

@@ -10,9 +10,6 @@ namespace {
 
 constexpr std::chrono::seconds kMaxHeartbeatAge{20};
 
-constexpr const char* kIgnoredFields = "x-plumb-ignored-fields";
-constexpr std::string_view kPlainInFields = "_-.[]";
-
 }  // namespace
 
 void Server::add_routes() {
@@ -22,6 +19,7 @@ void Server::add_routes() {
   };
   post_route("/v1/chat/completions", &Server::prepare_chat);
   post_route("/v1/completions", &Server::prepare_completion);
+  add_messages_routes();
   for (const char* path : {"/tokenize", "/v1/tokenize"}) {
     post_route(path, &Server::prepare_tokenize);
   }
@@ -100,7 +98,7 @@ Server::Prepared Server::prepare_conversation(ChatRequest request, std::string (
   return [request = std::move(request), id, make_format = std::move(make_format),
           ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
              Server& server, Transaction transaction) mutable {
-    transaction.add_names(kIgnoredFields, request.ignored_fields, kPlainInFields);
+    transaction.add_ignored_fields(request.ignored_fields);
     GenerationParams& params = request.generation;
     ResponseEnvelope envelope = server.envelope(id(), params);
     describe_choices(params, ready, ready.size(), &envelope);
@@ -146,7 +144,7 @@ Server::Prepared Server::prepare_completion(const Json& body, const Asker& asker
   std::vector<std::string> prompt_texts = parts_.service.model().prompt_texts(request);
   return [request, prompt_texts, ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
              Server& server, Transaction transaction) mutable {
-    transaction.add_names(kIgnoredFields, request.ignored_fields, kPlainInFields);
+    transaction.add_ignored_fields(request.ignored_fields);
     const GenerationParams& params = request.generation;
     ResponseEnvelope envelope = server.envelope(new_completion_id(), params);
     describe_choices(params, ready, static_cast<std::size_t>(request.best_of), &envelope);
@@ -154,36 +152,6 @@ Server::Prepared Server::prepare_completion(const Json& body, const Asker& asker
                       make_completion_format(std::move(envelope), request, prompt_texts), params,
                       std::move(ready));
   };
-}
-
-Json Server::model_row() const {
-  const ServedModelFacts& facts = parts_.service.model().facts();
-  return JsonObject{
-      {"id", facts.served_name},
-      {"object", "model"},
-      {"created", facts.created},
-      {"owned_by", "plumb"},
-      {"root", facts.served_name},
-      {"parent", nullptr},
-      {"max_model_len", facts.context_len},
-      {"meta", JsonObject{{"n_vocab", parts_.service.model().tokenizer().vocab_size()},
-                          {"n_ctx_train", facts.trained_context_len},
-                          {"n_params", facts.num_parameters},
-                          {"size", facts.weight_bytes}}},
-  };
-}
-
-void Server::models(Transaction transaction) const {
-  transaction.send_json(JsonObject{{"object", "list"}, {"data", JsonArray{model_row()}}});
-}
-
-void Server::one_model(Transaction transaction, const std::string& id) const {
-  const std::string& served = parts_.service.model().facts().served_name;
-  if (id == served) {
-    transaction.send_json(model_row());
-  } else {
-    transaction.send_error(ApiError::model_not_found(id, served));
-  }
 }
 
 void Server::health(Transaction transaction, bool is_readiness) const {

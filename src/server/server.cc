@@ -151,10 +151,14 @@ Status Server::listen() {
   http.tls_key_file = options_.tls_key_file;
   http.limits.max_body_bytes = options_.max_body_bytes;
   http.max_connections = options_.max_connections;
-  http.error_body = [limits = http.limits](int status) {
-    return ErrorBody{"application/json",
-                     to_text(to_json(ApiError::for_http(status, transport_error(status, limits)))),
-                     {{"x-request-id", new_request_id()}}};
+  http.error_body = [this, limits = http.limits](int status, const HttpRequest* head) {
+    const Dialect dialect =
+        head == nullptr ? Dialect::kOpenAi
+                        : dialect_of(*head, router_.match(head->method, route_path(*head)).route);
+    const std::string id = new_request_id();
+    const ApiError error = ApiError::for_http(status, transport_error(status, limits));
+    return ErrorBody{"application/json", to_text(error_body(error, dialect, id)),
+                     id_headers(id, dialect)};
   };
   PLUMB_ASSIGN(http_, HttpServer::create_on(std::move(http), *this, *transport_, {loop_.get()}));
   return listen_for_kv_events();
@@ -297,11 +301,13 @@ std::optional<HttpResponse> Server::refuse(const HttpRequest& head) {
   }
   metrics_.count_request(match.route != nullptr ? match.route->path : "unknown", error->http_status,
                          0);
-  Headers headers{{"x-request-id", request_id_of(head)}, {"content-type", "application/json"}};
+  const Dialect dialect = dialect_of(head, match.route);
+  Headers headers = id_headers(request_id_of(head), dialect);
+  headers.add("content-type", "application/json");
   if (error->http_status == 405) {
     headers.add("allow", join(match.allowed, ", "));
   }
-  return error_response(*error, dialect_of(head, match.route), std::move(headers));
+  return error_response(*error, dialect, std::move(headers));
 }
 
 // Clients of Anthropic say so in a header, and understand nothing else.
@@ -309,10 +315,14 @@ Dialect Server::dialect_of(const HttpRequest& request, const Route* route) const
   if (request.headers.find("anthropic-version").has_value()) {
     return Dialect::kAnthropic;
   }
-  if (route == nullptr) {
-    return route_path(request).starts_with("/api/") ? Dialect::kOllama : Dialect::kOpenAi;
+  if (route != nullptr) {
+    return route->dialect;
   }
-  return route->dialect;
+  const std::string_view path = route_path(request);
+  if (path.starts_with("/v1/messages")) {
+    return Dialect::kAnthropic;
+  }
+  return path.starts_with("/api/") ? Dialect::kOllama : Dialect::kOpenAi;
 }
 
 // Why there is no handler: the path is unknown, or the method is none of the path's.

@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "api/ids.h"
+#include "api/messages_request.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/metrics.h"
@@ -89,6 +91,7 @@ class Server final : public HttpHandler {
   void end_on_loop();
   void add_routes();
   void add_cache_routes();
+  void add_messages_routes();
   void add_web_routes();
   std::string_view route_path(const HttpRequest& request) const;
   std::optional<ApiError> access_error(const HttpRequest& request, const Route& route,
@@ -128,6 +131,9 @@ class Server final : public HttpHandler {
                                 MakeChatFormat make_format) const;
   Prepared prepare_chat(const Json& body, const Asker& asker) const;
   Prepared prepare_completion(const Json& body, const Asker& asker) const;
+  Prepared prepare_messages(const Json& body, const Asker& asker) const;
+  Prepared prepare_count_tokens(const Json& body, const Asker& asker) const;
+  std::variant<MessagesRequest, ApiError> read_messages(const Json& body, bool is_count) const;
   Prepared prepare_tokenize(const Json& body, const Asker& asker) const;
   Prepared prepare_detokenize(const Json& body, const Asker& asker) const;
   Prepared prepare_template(const Json& body, const Asker& asker) const;
@@ -166,6 +172,7 @@ class Server final : public HttpHandler {
   ApiLimits limits_;
   ServerMetrics metrics_;
   std::vector<std::unique_ptr<MetricsDialect>> dialects_;  // loop thread
+  const std::string signature_key_ = random_hex(64);       // of blocks of thinking
   KeySet keys_;
   FailureLimiter failures_;
   Router router_;

@@ -25,8 +25,13 @@ void Transaction::add_names(const char* header, const std::vector<std::string>& 
   extra_headers.push_back({header, std::move(joined)});
 }
 
+void Transaction::add_ignored_fields(const std::vector<std::string>& paths) {
+  add_names("x-plumb-ignored-fields", paths, "_-.[]");
+}
+
 Headers Transaction::headers(const char* content_type) const {
-  Headers out{{"x-request-id", request_id}, {"content-type", content_type}};
+  Headers out = id_headers(request_id, dialect);
+  out.add("content-type", content_type);
   for (const HeaderField& field : extra_headers) {
     out.add(field.name, field.value);
   }
@@ -49,6 +54,14 @@ void Transaction::count(int http_status) {
     tracer->add(trace->finish(http_status, now));
     trace.reset();
   }
+}
+
+Headers id_headers(const std::string& request_id, Dialect dialect) {
+  Headers out{{"x-request-id", request_id}};
+  if (dialect == Dialect::kAnthropic) {
+    out.add("request-id", request_id);
+  }
+  return out;
 }
 
 HttpResponse error_response(const ApiError& error, Dialect dialect, Headers headers) {

@@ -22,6 +22,9 @@ namespace plumb {
 /// For metrics only, of a request whose client left: nobody receives it.
 constexpr int kClientLeft = 499;
 
+/// The headers that name a request: clients of Anthropic read `request-id`, others `x-request-id`.
+Headers id_headers(const std::string& request_id, Dialect dialect);
+
 /// The answer that carries an error, and what it says besides its body. The headers hold the
 /// request's id.
 HttpResponse error_response(const ApiError& error, Dialect dialect, Headers headers);
@@ -45,6 +48,9 @@ struct Transaction {
   /// Adds a header of names, the first ten of them: they come from the client, and a header takes
   /// no control characters. Of a name, letters, digits and the characters of `plain` are kept.
   void add_names(const char* header, const std::vector<std::string>& names, std::string_view plain);
+
+  /// Names the fields of a request that nothing looked at.
+  void add_ignored_fields(const std::vector<std::string>& paths);
 
   /// Headers that every answer carries.
   Headers headers(const char* content_type) const;
