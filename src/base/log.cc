@@ -198,6 +198,10 @@ void init_log(LogOptions options) {
   state() = make_state(std::move(options));
 }
 
+void set_log_level(LogLevel level) {
+  state().logger->set_level(to_spdlog(level));
+}
+
 bool log_enabled(LogLevel level) {
   return level != LogLevel::kOff && state().logger->should_log(to_spdlog(level));
 }

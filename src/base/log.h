@@ -33,6 +33,10 @@ struct LogOptions {
 /// text. Called once by the composition root, before it starts threads.
 void init_log(LogOptions options);
 
+/// From now on lines below that level are dropped.
+/// Thread  any.
+void set_log_level(LogLevel level);
+
 /// Whether a line of that level would be written: guards the building of costly messages.
 bool log_enabled(LogLevel level);
 
