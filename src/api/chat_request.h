@@ -9,6 +9,7 @@
 #include "api/generation_params.h"
 #include "api/tools.h"
 #include "base/json.h"
+#include "base/token_id.h"
 
 namespace plumb {
 
@@ -27,7 +28,8 @@ struct ChatRequest {
   JsonArray messages;  ///< each an object with a known role and well-formed content
   ToolUse tool_use;
   ReasoningOptions reasoning;
-  JsonObject template_kwargs;  ///< further variables of the template
+  JsonObject template_kwargs;    ///< further variables of the template
+  std::vector<TokenId> context;  ///< of an earlier answer, before the rendered conversation
   bool add_generation_prompt = true;
   bool continue_final_message = false;
   std::vector<std::string> ignored_fields;  ///< unknown names, for the response header

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,7 @@ struct ChoiceEnd {
   std::string malformed_call{};  ///< what the model wrote of calls that are none
   Usage usage;
   Timings timings;
+  std::optional<TokenText> last_token{};  ///< that ended it and has no text
 };
 
 /// "stop", "length" or "tool_calls". Requires not kNone, not kAbort.

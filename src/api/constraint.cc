@@ -333,6 +333,12 @@ ConstraintSpec read_output_format(FieldReader& fields, const char* name) {
   return std::move(collector).found();
 }
 
+ConstraintSpec read_schema(FieldReader& fields, std::string_view name) {
+  Collector collector(fields);
+  collector.take(fields, name, Kind::kJsonSchema);
+  return std::move(collector).found();
+}
+
 // What differs when other characters take the place of the halves holds one.
 std::optional<ApiError> check_constraint_surrogates(std::string_view text,
                                                     std::string_view member) {

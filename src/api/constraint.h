@@ -46,6 +46,8 @@ ConstraintSpec read_constraint(FieldReader& fields);
 /// The schema in {"type":"json_schema","schema"}, the form of Anthropic's output formats; `name` is
 /// the field that holds it.
 ConstraintSpec read_output_format(FieldReader& fields, const char* name);
+/// The schema that a field of another dialect holds.
+ConstraintSpec read_schema(FieldReader& fields, std::string_view name);
 
 /// An error if the constraint of a request holds half of a surrogate pair; parse_json() has put
 /// U+FFFD there, so this looks at the request's text. The request is the whole JSON text, or the

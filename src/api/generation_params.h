@@ -62,6 +62,7 @@ struct GenerationParams {
   std::optional<std::int64_t> truncate_prompt_tokens;  ///< keep that many of the prompt's end
   /// A max_tokens beyond the room that the prompt leaves means all of it; otherwise it is refused.
   bool clamps_max_tokens = false;
+  std::int64_t context_limit = 0;  ///< of prompt and completion, below the model's; 0 = none
   bool include_stop_str = false;
   bool skip_special_tokens = true;
   bool stream = false;

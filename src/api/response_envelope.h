@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/token_id.h"
 
@@ -20,7 +21,8 @@ struct ResponseEnvelope {
   std::string system_fingerprint;
   std::vector<std::vector<TokenId>> prompt_ids{};  ///< of each prompt, when they were asked for
   std::optional<std::uint64_t>
-      seed{};  ///< of the first choice, when meta information was asked for
+      seed{};                   ///< of the first choice, when meta information was asked for
+  Clock::TimePoint received{};  ///< when the request came
 
   JsonObject open(const char* object) const {
     return {{"id", id}, {"object", object}, {"created", created}, {"model", model}};

@@ -188,6 +188,7 @@ void Generation::finish(std::size_t index, const StreamEvent& event) {
   end.timings = event.timings;
   end.usage.reasoning_tokens = choice.stream.num_reasoning_tokens();
   end.malformed_call = choice.stream.malformed_call();
+  end.last_token = choice.stream.last_token();
   if (choice.stream.is_over()) {
     end.reason = FinishReason::kStop;
     end.matched_stop = choice.stream.matched_stop().value_or("");

@@ -109,6 +109,10 @@ ServedModel::ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> toke
   }
 }
 
+bool ServedModel::is_told_of_tools() const {
+  return chat_template_ != nullptr && chat_template_->uses_variable("tools");
+}
+
 ChatInput ServedModel::inputs_of(const ChatRequest& request) const {
   ChatInput inputs;
   inputs.messages = request.messages;
@@ -146,7 +150,30 @@ std::variant<std::vector<TokenId>, ApiError> ServedModel::chat_prompt(
   if (std::optional<ApiError> error = check_bytes("messages", rendering.text.size())) {
     return *std::move(error);
   }
-  return tokenizer_->encode_segments(segments_of(rendering), false);
+  std::vector<TokenId> ids = tokenizer_->encode_segments(segments_of(rendering), false);
+  if (std::optional<ApiError> error = put_behind(request.context, &ids)) {
+    return *std::move(error);
+  }
+  return ids;
+}
+
+std::optional<ApiError> ServedModel::put_behind(const std::vector<TokenId>& context,
+                                                std::vector<TokenId>* prompt) const {
+  if (context.empty()) {
+    return std::nullopt;
+  }
+  for (const TokenId id : context) {
+    if (id < 0 || id >= tokenizer_->vocab_size()) {
+      return ApiError::invalid("invalid_value", "context",
+                               "token " + std::to_string(id) + " in 'context', expected 0 to " +
+                                   std::to_string(tokenizer_->vocab_size() - 1));
+    }
+  }
+  if (!prompt->empty() && tokenizer_->bos_id() == prompt->front()) {
+    prompt->erase(prompt->begin());  // the context has one
+  }
+  prompt->insert(prompt->begin(), context.begin(), context.end());
+  return std::nullopt;
 }
 
 // Refuses what cannot fit before the time for tokenising it is spent.
@@ -163,14 +190,15 @@ std::optional<ApiError> ServedModel::check_bytes(const char* param, std::size_t 
 }
 
 std::optional<ApiError> ServedModel::check_length(const char* param, std::int64_t prompt_len,
-                                                  std::int64_t max_tokens) const {
+                                                  std::int64_t max_tokens,
+                                                  std::int64_t context_len) const {
   if (prompt_len == 0) {
     return ApiError::invalid("invalid_value", param,
                              std::string("'") + param + "' gives no tokens, expected at least 1");
   }
-  if (prompt_len >= facts_.context_len || prompt_len + max_tokens > facts_.context_len) {
+  if (prompt_len >= context_len || prompt_len + max_tokens > context_len) {
     return ApiError::context_length(param, prompt_len, std::max<std::int64_t>(max_tokens, 1),
-                                    facts_.context_len);
+                                    context_len);
   }
   const std::int64_t needed = prompt_len + std::max<std::int64_t>(max_tokens, 1);
   if (facts_.kv_tokens > 0 && needed > facts_.kv_tokens) {
@@ -180,6 +208,19 @@ std::optional<ApiError> ServedModel::check_length(const char* param, std::int64_
                                  std::to_string(facts_.kv_tokens));
   }
   return std::nullopt;
+}
+
+// The completion tokens of a request that takes what there is room for; 0 = up to the context.
+std::int64_t ServedModel::clamped(const GenerationParams& params, std::int64_t prompt_len,
+                                  std::int64_t context_len) const {
+  const std::int64_t wanted = params.sampling.max_tokens;
+  const std::int64_t capacity =
+      facts_.kv_tokens > 0 ? std::min(context_len, facts_.kv_tokens) : context_len;
+  const std::int64_t room = std::max<std::int64_t>(capacity - prompt_len, 1);
+  if (wanted == 0) {
+    return params.context_limit > 0 ? room : 0;
+  }
+  return params.clamps_max_tokens ? std::min(wanted, room) : wanted;
 }
 
 std::optional<ApiError> ServedModel::fill_sampling(const GenerationParams& params,
@@ -209,13 +250,12 @@ std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(
   if (const auto kept = params.truncate_prompt_tokens; kept && *kept < std::ssize(prompt)) {
     prompt.erase(prompt.begin(), prompt.end() - static_cast<std::ptrdiff_t>(*kept));
   }
-  const std::int64_t room =
-      (facts_.kv_tokens > 0 ? std::min(facts_.context_len, facts_.kv_tokens) : facts_.context_len) -
-      std::ssize(prompt);
-  const bool is_clamped = params.clamps_max_tokens && params.sampling.max_tokens > room;
-  const std::int64_t max_tokens = is_clamped ? 0 : params.sampling.max_tokens;
+  const std::int64_t context_len = params.context_limit > 0
+                                       ? std::min(params.context_limit, facts_.context_len)
+                                       : facts_.context_len;
+  const std::int64_t max_tokens = clamped(params, std::ssize(prompt), context_len);
   if (std::optional<ApiError> error =
-          check_length(param, static_cast<std::int64_t>(prompt.size()), max_tokens)) {
+          check_length(param, std::ssize(prompt), max_tokens, context_len)) {
     return *std::move(error);
   }
   if (std::optional<ApiError> error = fill_sampling(params, &choice.request.sampling)) {
@@ -244,8 +284,7 @@ std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(
 
 std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::chat_choices(
     const ChatRequest& request, const std::string& request_id) const {
-  const bool is_told = chat_template_ != nullptr && chat_template_->uses_variable("tools");
-  if (std::optional<ApiError> error = output_.check(request.tool_use, is_told)) {
+  if (std::optional<ApiError> error = output_.check(request.tool_use, is_told_of_tools())) {
     return *std::move(error);
   }
   auto prompt = chat_prompt(request);
@@ -299,7 +338,8 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choic
       params.sampling.seed = own_seed;
       params.has_seed = true;
     }
-    if (params.sampling.max_tokens == 0) {  // echo only: one token is computed and not shown
+    // Echo only: one token is computed and not shown.
+    if (params.sampling.max_tokens == 0 && !params.clamps_max_tokens) {
       params.sampling.max_tokens = 1;
     }
     if (request.best_of > params.n) {

@@ -23,6 +23,18 @@
 
 namespace plumb {
 
+/// What a checkpoint says of itself, for routes that describe the model.
+struct ModelDescription {
+  std::string family;         ///< "llama"
+  std::string format;         ///< "gguf", "safetensors"
+  std::string quantization;   ///< type of most of its bytes: "Q4_K", "BF16"
+  std::string digest;         ///< of its content: 64 hexadecimal digits
+  std::string license;        ///< empty where it says none
+  std::string chat_template;  ///< the source; empty without one
+  JsonArray architectures;    ///< names of Hugging Face classes, or the family
+  JsonObject metadata;        ///< under GGUF's keys; null for lists
+};
+
 /// What the front end knows of the served model.
 struct ServedModelFacts {
   std::string served_name;
@@ -37,6 +49,7 @@ struct ServedModelFacts {
   std::int64_t weight_bytes = 0;
   std::int64_t trained_context_len = 0;
   SamplingDefaults defaults;
+  ModelDescription description{};
 };
 
 /// Who may reuse the cached prefix of a request; empty parts play no part.
@@ -65,6 +78,9 @@ class ServedModel {
 
   bool has_chat_template() const { return chat_template_ != nullptr; }
 
+  /// Whether the chat template tells the model of tools.
+  bool is_told_of_tools() const;
+
   /// Token ids of a rendered conversation; user text never becomes a control token.
   std::variant<std::vector<TokenId>, ApiError> chat_prompt(const ChatRequest& request) const;
   /// How many tokens chat_prompt() has, also where they would not fit.
@@ -90,7 +106,11 @@ class ServedModel {
  private:
   std::optional<ApiError> check_bytes(const char* param, std::size_t num_bytes) const;
   std::optional<ApiError> check_length(const char* param, std::int64_t prompt_len,
-                                       std::int64_t max_tokens) const;
+                                       std::int64_t max_tokens, std::int64_t context_len) const;
+  std::int64_t clamped(const GenerationParams& params, std::int64_t prompt_len,
+                       std::int64_t context_len) const;
+  std::optional<ApiError> put_behind(const std::vector<TokenId>& context,
+                                     std::vector<TokenId>* prompt) const;
   std::optional<ApiError> fill_sampling(const GenerationParams& params,
                                         SamplingParams* sampling) const;
   std::variant<ChoiceRequest, ApiError> make_choice(const char* param,

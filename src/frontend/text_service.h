@@ -57,6 +57,9 @@ class TextService {
   /// As Engine::uses_priority().
   bool uses_priority() const { return engine_.uses_priority(); }
 
+  /// Sequences computed at a time.
+  std::int64_t max_num_seqs() const { return engine_.options().max_num_seqs; }
+
   /// Sequences that may wait at once: a request with more choices can never be accepted.
   std::int64_t max_choices() const;
 

@@ -249,6 +249,7 @@ std::vector<ChoiceDelta> TextStream::consume(const StreamEvent& event) {
     const bool is_end = ends_here && &token == &event.tokens.back();
     if (is_end) {  // the token that ended it is counted and has no text
       ++num_tokens_;
+      last_token_ = describe(token);
       continue;
     }
     take(token);

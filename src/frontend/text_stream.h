@@ -66,6 +66,9 @@ class TextStream {
   /// Tokens taken, up to the one that completed a stop string.
   std::int64_t num_tokens() const { return num_tokens_; }
 
+  /// The token that ended the text and has none itself.
+  const std::optional<TokenText>& last_token() const { return last_token_; }
+
   /// Of the tokens released, those of reasoning.
   std::int64_t num_reasoning_tokens() const { return num_reasoning_tokens_; }
 
@@ -108,6 +111,7 @@ class TextStream {
   std::deque<Pending> pending_;
   std::vector<ChoiceDelta> deltas_;  // of the event that is taken
   std::string reasoning_;            // that waits for its end
+  std::optional<TokenText> last_token_;
   std::int64_t num_tokens_ = 0;
   std::int64_t num_reasoning_tokens_ = 0;
   std::int64_t num_calls_ = 0;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/choice.h"
+#include "base/json.h"
+
+namespace plumb {
+
+/// What is told of one answer of a native request.
+struct GenerateSetup {
+  std::string rid;
+  std::int64_t prompt_tokens = 0;
+  bool include_logprobs = false;
+  bool include_top = false;
+  bool text_in_logprobs = false;
+  std::optional<std::int64_t> logprob_start{};  ///< of the prompt's tokens; absent = none of them
+  bool is_empty = false;                        ///< the token that was computed is not shown
+};
+
+/// An answer, or what a stream has of it.
+struct GenerateOutput {
+  std::string text;
+  std::vector<TokenText> tokens;
+  std::vector<TokenText> prompt;  ///< with log probabilities, if they were asked for
+  std::int64_t num_tokens = 0;    ///< all that there are so far
+};
+
+/// The object of an answer: {"text","output_ids","meta_info"}. `end` is null before the last one;
+/// `seconds` since the request came.
+Json generate_object(const GenerateSetup& setup, const GenerateOutput& output, const ChoiceEnd* end,
+                     double seconds);
+
+}  // namespace plumb

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/generate_format.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fake_clock.h"
+
+namespace plumb {
+namespace {
+
+std::unique_ptr<ResponseFormat> make(const Clock& clock, bool is_batch, bool is_incremental,
+                                     bool is_empty = false) {
+  GenerateFormatOptions options;
+  options.setups = {{.rid = "a", .is_empty = is_empty}, {.rid = "b"}};
+  options.is_batch = is_batch;
+  options.is_incremental = is_incremental;
+  options.received = clock.now();
+  return make_generate_format(std::move(options), clock);
+}
+
+ChoiceDelta piece(std::int64_t index, const char* text, TokenId token) {
+  return {index, text, {{.token = token, .bytes = text}}};
+}
+
+ChoiceEnd eos(std::int64_t index, std::int64_t num_tokens) {
+  ChoiceEnd end;
+  end.index = index;
+  end.reason = FinishReason::kEos;
+  end.usage.completion_tokens = num_tokens;
+  end.last_token = TokenText{.token = 2};
+  return end;
+}
+
+std::string shown(const Json& event) {
+  const Json* index = event.find("index");
+  return to_text(*event.find("text")) + to_text(*event.find("output_ids")) +
+         to_text(*event.find("meta_info")->find("completion_tokens")) +
+         (index == nullptr ? "" : "@" + to_text(*index));
+}
+
+TEST(GenerateFormat, events_hold_all_that_there_is) {
+  FakeClock clock;
+  const auto format = make(clock, false, false);
+  EXPECT_TRUE(format->start(0).empty());
+  EXPECT_EQ(shown(format->delta(piece(0, "x", 5)).at(0)), "\"x\"[5]1");
+  clock.advance(std::chrono::milliseconds(500));
+  const Json second = format->delta(piece(0, "y", 6)).at(0);
+  EXPECT_EQ(shown(second), "\"xy\"[5,6]2");
+  EXPECT_EQ(*second.find("meta_info")->find("e2e_latency"), Json(0.5));
+  EXPECT_EQ(shown(format->end(eos(0, 3)).at(0)), "\"xy\"[5,6,2]3");
+  EXPECT_TRUE(format->finish({}).empty());
+}
+
+TEST(GenerateFormat, incremental_events_hold_what_is_new) {
+  const FakeClock clock;
+  const auto format = make(clock, false, true);
+  EXPECT_EQ(shown(format->delta(piece(0, "x", 5)).at(0)), "\"x\"[5]1");
+  EXPECT_EQ(shown(format->delta(piece(0, "y", 6)).at(0)), "\"y\"[6]2");
+  EXPECT_EQ(shown(format->end(eos(0, 3)).at(0)), "\"\"[2]3");
+}
+
+TEST(GenerateFormat, events_of_a_batch_have_an_index) {
+  const FakeClock clock;
+  const auto format = make(clock, true, false);
+  EXPECT_EQ(shown(format->delta(piece(1, "x", 5)).at(0)), "\"x\"[5]1@1");
+  EXPECT_EQ(shown(format->delta(piece(0, "y", 6)).at(0)), "\"y\"[6]1@0");
+  EXPECT_EQ(shown(format->end(eos(1, 2)).at(0)), "\"x\"[5,2]2@1");
+}
+
+TEST(GenerateFormat, the_computed_token_of_an_empty_answer_is_not_shown) {
+  const FakeClock clock;
+  const auto format = make(clock, false, false, true);
+  EXPECT_TRUE(format->delta(piece(0, "x", 5)).empty());
+  EXPECT_EQ(shown(format->end(eos(0, 1)).at(0)), "\"\"[]0");
+}
+
+TEST(GenerateFormat, a_whole_answer_is_an_object_or_an_array) {
+  const FakeClock clock;
+  ChoiceRecord choice;
+  choice.parts = {{AnswerKind::kText, "x"}};
+  choice.tokens = {{.token = 5, .bytes = "x"}};
+  choice.end = eos(0, 2);
+  EXPECT_EQ(shown(make(clock, false, false)->complete({choice})), "\"x\"[5,2]2");
+  const Json both = make(clock, true, false)->complete({choice, choice});
+  ASSERT_EQ(both.as_array().size(), 2U);
+  EXPECT_EQ(*both.as_array()[1].find("meta_info")->find("id"), Json("b"));
+}
+
+}  // namespace
+}  // namespace plumb
