@@ -8,6 +8,7 @@
 #include "base/thread_clock.h"
 #include "checkpoint/identity.h"
 #include "cli/catalogue.h"
+#include "cli/model_description.h"
 #include "cli/version.h"
 #include "model/families.h"
 
@@ -124,6 +125,8 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, 
   served.weight_bytes = facts.weight_bytes;
   served.trained_context_len = facts.max_context_len;
   served.defaults = text.defaults;
+  served.description = describe_model(*serving->checkpoint_, facts, text.template_source);
+  served.description.digest = weights;
   serving->text_ = std::make_unique<ServedModel>(std::move(served), std::move(text.tokenizer),
                                                  std::move(text.chat_template),
                                                  text.template_source, options.parsers);

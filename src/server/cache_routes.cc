@@ -11,17 +11,6 @@ namespace {
 constexpr int kFlushTries = 20;
 constexpr std::chrono::milliseconds kFlushPause{5};
 
-// The value of a name in a query string; empty if it is not there.
-std::string_view query_value(std::string_view query, std::string_view name) {
-  for (const std::string_view part : split(query, '&')) {
-    const std::size_t equals = part.find('=');
-    if (equals != std::string_view::npos && part.substr(0, equals) == name) {
-      return part.substr(equals + 1);
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 void Server::add_cache_routes() {
@@ -53,8 +42,8 @@ void Server::kv_events(Transaction transaction) {
     return;
   }
   const std::string_view last = transaction.request.headers.find("last-event-id").value_or("");
-  const std::string_view from = query_value(transaction.request.query, "from");
-  const std::string_view given = last.empty() ? from : last;
+  const std::string from = query_value(transaction.request.query, "from");
+  const std::string_view given = last.empty() ? std::string_view(from) : last;
   std::int64_t number = 0;
   if (!given.empty() && (!parse_int64(given, &number) || number < 0)) {
     transaction.send_error(ApiError::invalid(

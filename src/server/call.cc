@@ -52,6 +52,7 @@ Call::~Call() {
 void Call::start(TextService& service, std::vector<ChoiceRequest> choices) {
   for (std::size_t i = 0; i < choices.size(); ++i) {
     so_far_[i].prompt_tokens = static_cast<std::int64_t>(choices[i].request.prompt.size());
+    ids_.push_back(choices[i].request.id);
   }
   service_ = &service;
   generation_ = service.new_generation(
@@ -69,6 +70,14 @@ void Call::start(TextService& service, std::vector<ChoiceRequest> choices) {
   if (setup_.stream) {
     header_timer_ = loop_.run_after(options_.header_delay, [this] { open_stream(); });
   }
+}
+
+bool Call::has_id(std::string_view id) const {
+  return transaction_.request_id == id || std::find(ids_.begin(), ids_.end(), id) != ids_.end();
+}
+
+bool Call::is_of(const Principal& principal) const {
+  return transaction_.principal.cache_salt == principal.cache_salt;
 }
 
 void Call::on_disconnect() {

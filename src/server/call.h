@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -39,7 +40,11 @@ class Call final : public GenerationListener {
 
   /// Submits the choices; a refusal by the engine is answered at once.
   void start(TextService& service, std::vector<ChoiceRequest> choices);
-  /// Ends it with an error to the client (shutdown).
+  /// Whether the request, or one of its choices, goes by that id.
+  bool has_id(std::string_view id) const;
+  /// Whether that key has asked.
+  bool is_of(const Principal& principal) const;
+  /// Ends it with an error to the client (shutdown, abort).
   void fail(const ApiError& error);
 
   void on_begin(std::int64_t index, const Usage& prompt) override;
@@ -68,6 +73,7 @@ class Call final : public GenerationListener {
   std::function<void()> on_done_;
   TextService* service_ = nullptr;          // once started
   std::shared_ptr<Generation> generation_;  // shared with the engine's events in flight
+  std::vector<std::string> ids_;            // of the choices
   std::vector<ChoiceRecord> choices_;
   std::vector<Usage> so_far_;                 // of each choice
   std::vector<Clock::TimePoint> last_token_;  // of each choice, as it came here

@@ -10,10 +10,40 @@ namespace {
 
 constexpr std::size_t kWorkerBodyBytes = 32 << 10;  // larger bodies are prepared off the loop
 constexpr std::int64_t kMaxMixedItems = 100'000;
+constexpr std::size_t kOperationBytes = 16 << 10;
 
 bool is_json_type(std::string_view content_type) {
   const std::string type = to_lower_ascii(trim(content_type.substr(0, content_type.find(';'))));
   return type.empty() || type == "application/json";
+}
+
+std::optional<ApiError> type_error(const HttpRequest& request) {
+  const std::string given(request.headers.find("content-type").value_or(""));
+  if (is_json_type(given)) {
+    return std::nullopt;
+  }
+  return ApiError::for_http(
+      415, "the content type is '" + given.substr(0, 64) + "', expected application/json");
+}
+
+// The object in a small body, which may be left out.
+std::variant<Json, ApiError> read_operation_body(const HttpRequest& request) {
+  if (std::optional<ApiError> error = type_error(request)) {
+    return *std::move(error);
+  }
+  if (request.body.size() > kOperationBytes) {
+    return ApiError::for_http(413, "the body has " + std::to_string(request.body.size()) +
+                                       " bytes, expected at most " +
+                                       std::to_string(kOperationBytes) + " on this route");
+  }
+  Result<Json> json = parse_json(request.body.empty() ? "{}" : request.body);
+  if (!json.ok()) {
+    return ApiError::invalid("invalid_json", "", json.status().message());
+  }
+  if (!json.value().is_object()) {
+    return ApiError::wrong_type("body", "a JSON object");
+  }
+  return std::move(json).value();
 }
 
 }  // namespace
@@ -24,6 +54,19 @@ void Server::post_route(std::string path, Prepare prepare, Dialect dialect) {
                  prepare_and_run(std::move(transaction), prepare);
                },
                dialect});
+}
+
+void Server::operation_route(std::string path, RouteClass access, Operation handler) {
+  router_.add({"POST", std::move(path), access,
+               [this, handler](Transaction transaction, const std::string&) {
+                 const auto body = read_operation_body(transaction.request);
+                 if (const auto* error = std::get_if<ApiError>(&body)) {
+                   transaction.send_error(*error);
+                   return;
+                 }
+                 FieldReader fields(std::get<Json>(body).as_object());
+                 (this->*handler)(fields, std::move(transaction));
+               }});
 }
 
 Server::Prepared Server::prepare_body(const std::string& body, Prepare prepare,
@@ -50,10 +93,8 @@ void Server::finish_preparation(Transaction transaction, Prepared prepared) {
 }
 
 void Server::prepare_and_run(Transaction transaction, Prepare prepare) {
-  const std::string given(transaction.request.headers.find("content-type").value_or(""));
-  if (!is_json_type(given)) {
-    transaction.send_error(ApiError::for_http(
-        415, "the content type is '" + given.substr(0, 64) + "', expected application/json"));
+  if (const std::optional<ApiError> error = type_error(transaction.request)) {
+    transaction.send_error(*error);
     return;
   }
   if (is_draining_.load()) {

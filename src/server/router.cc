@@ -55,6 +55,16 @@ std::string percent_decoded(std::string_view text) {
   return out;
 }
 
+std::string query_value(std::string_view query, std::string_view name) {
+  for (const std::string_view part : split(query, '&')) {
+    const std::size_t equals = part.find('=');
+    if (equals != std::string_view::npos && part.substr(0, equals) == name) {
+      return percent_decoded(part.substr(equals + 1));
+    }
+  }
+  return {};
+}
+
 std::vector<std::string> Router::paths() const {
   std::vector<std::string> paths;
   for (const Route& route : routes_) {

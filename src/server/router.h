@@ -42,6 +42,9 @@ class Router {
   std::vector<Route> routes_;
 };
 
+/// The value of a name in a query string, percent-decoded; empty if it is not there.
+std::string query_value(std::string_view query, std::string_view name);
+
 /// "%2F" and friends resolved; malformed escapes stay as they are.
 std::string percent_decoded(std::string_view text);
 

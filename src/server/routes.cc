@@ -48,6 +48,9 @@ void Server::add_routes() {
         [this](Transaction x, const std::string&) { server_info(std::move(x)); });
   }
   add_cache_routes();
+  add_ollama_routes();
+  add_generate_routes();
+  add_operation_routes();
   get("/version", RouteClass::kPublic, [this](Transaction x, const std::string&) {
     x.send_json(JsonObject{{"version", parts_.version}});
   });
@@ -101,6 +104,7 @@ Server::Prepared Server::prepare_conversation(ChatRequest request, std::string (
     transaction.add_ignored_fields(request.ignored_fields);
     GenerationParams& params = request.generation;
     ResponseEnvelope envelope = server.envelope(id(), params);
+    envelope.received = transaction.received;
     describe_choices(params, ready, ready.size(), &envelope);
     params.choices_per_prompt = std::ssize(ready);
     std::unique_ptr<ResponseFormat> format = make_format(std::move(envelope), request, ready);
@@ -127,6 +131,16 @@ Server::Prepared Server::prepare_completion(const Json& body, const Asker& asker
   }
   CompletionRequest& request = std::get<CompletionRequest>(read);
   request.generation.choices_per_prompt = request.best_of;
+  std::vector<std::string> texts = parts_.service.model().prompt_texts(request);
+  return prepare_text(
+      std::move(request), asker,
+      [texts = std::move(texts)](ResponseEnvelope envelope, const CompletionRequest& made) {
+        return make_completion_format(std::move(envelope), made, texts);
+      });
+}
+
+Server::Prepared Server::prepare_text(CompletionRequest request, const Asker& asker,
+                                      MakeTextFormat make_format) const {
   if (std::optional<ApiError> error = check_model(request.generation.model)) {
     return *std::move(error);
   }
@@ -141,16 +155,16 @@ Server::Prepared Server::prepare_completion(const Json& body, const Asker& asker
   if (auto* error = std::get_if<ApiError>(&choices)) {
     return std::move(*error);
   }
-  std::vector<std::string> prompt_texts = parts_.service.model().prompt_texts(request);
-  return [request, prompt_texts, ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
+  return [request = std::move(request), make_format = std::move(make_format),
+          ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
              Server& server, Transaction transaction) mutable {
     transaction.add_ignored_fields(request.ignored_fields);
     const GenerationParams& params = request.generation;
     ResponseEnvelope envelope = server.envelope(new_completion_id(), params);
+    envelope.received = transaction.received;
     describe_choices(params, ready, static_cast<std::size_t>(request.best_of), &envelope);
-    server.start_call(std::move(transaction),
-                      make_completion_format(std::move(envelope), request, prompt_texts), params,
-                      std::move(ready));
+    std::unique_ptr<ResponseFormat> format = make_format(std::move(envelope), request);
+    server.start_call(std::move(transaction), std::move(format), params, std::move(ready));
   };
 }
 
@@ -164,9 +178,10 @@ void Server::health(Transaction transaction, bool is_readiness) const {
       503, is_alive ? "the server is shutting down" : "the engine does not run"));
 }
 
-void Server::server_info(Transaction transaction) const {
+void Server::server_info(Transaction transaction) {
   Json info = parts_.describe();
   info.as_object().set("version", parts_.version);
+  info.as_object().set("internal_states", internal_states());
   if (kv_events_port() >= 0) {
     info.as_object().set("kv_events_port", std::int64_t{kv_events_port()});
   }

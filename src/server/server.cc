@@ -102,6 +102,7 @@ Server::~Server() {
     loop_->stop();
   }
   calls_.clear();  // their timers are the loop's
+  probes_.clear();
   preparations_.clear();
   end_traces();
   kv_feed_.reset();
@@ -202,6 +203,9 @@ void Server::end_on_loop() {
   loop_->post([this, all_ended] {
     for (auto& [id, call] : calls_) {
       call->fail(ApiError::from_status({Code::kCancelled, "the server is shutting down"}));
+    }
+    for (auto& [id, probe] : probes_) {
+      probe->fail(shutting_down());
     }
     abandon_preparations();
     if (kv_feed_ != nullptr) {
@@ -332,6 +336,9 @@ ApiError Server::route_error(const HttpRequest& request, const RouteMatch& match
                                        " is not allowed here, expected " +
                                        join(match.allowed, ", "));
   }
+  if (std::optional<ApiError> error = ollama_route_error(route_path(request))) {
+    return *std::move(error);
+  }
   const std::string where =
       options_.root_path.empty() ? "" : " below " + options_.root_path.substr(0, 64);
   return ApiError::not_found("no route " + request.path.substr(0, 128) + "; there are" + where +
@@ -427,7 +434,9 @@ void Server::launch_call(Transaction transaction, std::unique_ptr<ResponseFormat
   const std::string cache_namespace = namespace_of(transaction, params);
   for (ChoiceRequest& choice : choices) {
     choice.request.cache_namespace = cache_namespace;
-    choice.request.id = transaction.request_id;
+    if (choice.request.id.empty()) {
+      choice.request.id = transaction.request_id;
+    }
     choice.request.tenant = transaction.principal.name;
     if (timeout.has_value()) {
       choice.request.timeout = std::min(*timeout, choice.request.timeout.value_or(*timeout));

@@ -13,6 +13,8 @@
 
 #include "api/ids.h"
 #include "api/messages_request.h"
+#include "api/ollama_request.h"
+#include "api/ollama_response.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/metrics.h"
@@ -25,7 +27,9 @@
 #include "net/tcp_transport.h"
 #include "server/auth.h"
 #include "server/call.h"
+#include "server/health_probe.h"
 #include "server/kv_event_feed.h"
+#include "server/load_report.h"
 #include "server/metrics_dialect.h"
 #include "server/router.h"
 #include "server/server_metrics.h"
@@ -92,6 +96,9 @@ class Server final : public HttpHandler {
   void add_routes();
   void add_cache_routes();
   void add_messages_routes();
+  void add_ollama_routes();
+  void add_generate_routes();
+  void add_operation_routes();
   void add_web_routes();
   std::string_view route_path(const HttpRequest& request) const;
   std::optional<ApiError> access_error(const HttpRequest& request, const Route& route,
@@ -114,6 +121,9 @@ class Server final : public HttpHandler {
   /// Parses and prepares on the loop (small bodies) or on the worker (large ones), then goes on on
   /// the loop.
   void post_route(std::string path, Prepare prepare, Dialect dialect = Dialect::kOpenAi);
+  using Operation = void (Server::*)(FieldReader& fields, Transaction transaction);
+  /// A route whose small body is read on the loop, also while the server drains.
+  void operation_route(std::string path, RouteClass access, Operation handler);
   void prepare_and_run(Transaction transaction, Prepare prepare);
   void prepare_on_worker(Transaction transaction, Prepare prepare);
   void end_preparation(std::uint64_t id, Prepared prepared);
@@ -134,6 +144,26 @@ class Server final : public HttpHandler {
   Prepared prepare_messages(const Json& body, const Asker& asker) const;
   Prepared prepare_count_tokens(const Json& body, const Asker& asker) const;
   std::variant<MessagesRequest, ApiError> read_messages(const Json& body, bool is_count) const;
+  /// Makes the response of a checked text completion, once its prompts are there.
+  using MakeTextFormat = std::function<std::unique_ptr<ResponseFormat>(
+      ResponseEnvelope envelope, const CompletionRequest& request)>;
+  /// What every dialect does with a text completion.
+  Prepared prepare_text(CompletionRequest request, const Asker& asker,
+                        MakeTextFormat make_format) const;
+  Prepared prepare_generate(const Json& body, const Asker& asker) const;
+  Prepared prepare_ollama(OllamaRequest request, OllamaRoute route, const Asker& asker) const;
+  Prepared prepare_ollama_chat(const Json& body, const Asker& asker) const;
+  Prepared prepare_ollama_generate(const Json& body, const Asker& asker) const;
+  Prepared prepare_ollama_show(const Json& body, const Asker& asker) const;
+  Prepared prepare_ollama_pull(const Json& body, const Asker& asker) const;
+  static Prepared answer_load(const OllamaRequest& request, OllamaRoute route);
+  /// Why an Ollama path is none here, where more can be said than that.
+  static std::optional<ApiError> ollama_route_error(std::string_view path);
+  std::optional<ApiError> check_ollama_model(const std::string& model) const;
+  void note_keep_alive(std::optional<std::chrono::nanoseconds> keep_alive);
+  void ollama_tags(Transaction transaction);
+  void ollama_ps(Transaction transaction);
+  void ollama_version(Transaction transaction);
   Prepared prepare_tokenize(const Json& body, const Asker& asker) const;
   Prepared prepare_detokenize(const Json& body, const Asker& asker) const;
   Prepared prepare_template(const Json& body, const Asker& asker) const;
@@ -160,10 +190,22 @@ class Server final : public HttpHandler {
   void forget(std::uint64_t call);
   void flush_cache(Transaction transaction, int tries_left);
   void kv_events(Transaction transaction);
+  LoadFacts load_facts();
+  Json internal_states();
+  void health_generate(Transaction transaction);
+  void model_info(Transaction transaction);
+  void props(Transaction transaction);
+  void server_load(Transaction transaction);
+  void rank_load(Transaction transaction);
+  void loads(Transaction transaction);
+  void abort_request(FieldReader& fields, Transaction transaction);
+  void start_drain(FieldReader& fields, Transaction transaction);
+  void wait_for_drain(Transaction transaction, Clock::TimePoint deadline);
+  void set_internal_state(FieldReader& fields, Transaction transaction);
   void models(Transaction transaction) const;
   void one_model(Transaction transaction, const std::string& id) const;
   void health(Transaction transaction, bool is_readiness) const;
-  void server_info(Transaction transaction) const;
+  void server_info(Transaction transaction);
   Json model_row() const;
   ResponseEnvelope envelope(std::string id, const GenerationParams& params) const;
 
@@ -183,7 +225,9 @@ class Server final : public HttpHandler {
   std::unique_ptr<ThreadPool> workers_;
   std::unique_ptr<TurnPool> compilers_;  // of grammars
   std::atomic<bool> is_stopping_{false};
-  std::map<std::uint64_t, std::unique_ptr<Call>> calls_;  // loop thread
+  std::map<std::uint64_t, std::unique_ptr<Call>> calls_;          // loop thread
+  std::map<std::uint64_t, std::unique_ptr<HealthProbe>> probes_;  // loop thread
+  ThroughputMeter throughput_;                                    // loop thread
 
   // A request whose body the worker prepares.
   struct Preparation {
@@ -193,6 +237,8 @@ class Server final : public HttpHandler {
 
   std::map<std::uint64_t, Preparation> preparations_;  // loop thread
   std::uint64_t next_call_ = 0;
+  // When Ollama would unload the model; loop thread, absent until somebody used it.
+  std::optional<std::chrono::system_clock::time_point> expires_at_;
   std::unique_ptr<KvEventFeed> kv_feed_;          // loop thread; null without events
   std::unique_ptr<KvEventFrames> kv_frames_;      // null without a port for them
   std::unique_ptr<FramePublisher> kv_publisher_;  // loop thread; as kv_frames_

@@ -36,6 +36,7 @@ struct ServerOptions {
   std::string cors_origins;
   bool strict_fields = false;
   bool keep_billing_line = false;
+  bool incremental_streaming_output = false;
   bool web = true;
   std::int64_t max_body_bytes = std::int64_t{32} << 20;
   std::int64_t max_connections = 65535;
@@ -77,6 +78,8 @@ struct ServerOptions {
         field(&S::keep_billing_line, "keep-billing-line",
               "leave the line x-anthropic-billing-header in system prompts, though it differs in "
               "every request and the prefix cache finds nothing behind it"),
+        field(&S::incremental_streaming_output, "incremental-streaming-output",
+              "streams of /generate hold what is new in each event, not all that there is"),
         field(&S::web, "web", "serve the web console at /"),
         bytes_field(&S::max_body_bytes, "max-body-bytes", "largest request body", 1024, 0x1p30),
         field(&S::max_connections, "max-connections", "connections at once", 1, 1000000),
