@@ -14,6 +14,7 @@ find_package(OpenSSL 3 REQUIRED)
 find_package(prometheus-cpp REQUIRED COMPONENTS core)  # its config states no version
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(SQLite3 3.37 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)

@@ -39,6 +39,14 @@ std::string new_message_id() {
   return "msg_" + random_alnum(24);
 }
 
+std::string new_response_id() {
+  return new_item_id("resp");
+}
+
+std::string new_item_id(std::string_view prefix) {
+  return std::string(prefix) + "_" + random_hex(48);
+}
+
 std::string new_request_id() {
   return "req_" + random_hex(32);
 }

@@ -10,7 +10,10 @@ namespace plumb {
 std::string new_chat_id();        ///< chatcmpl- and 29 alphanumerics
 std::string new_completion_id();  ///< cmpl- and 29 alphanumerics
 std::string new_message_id();     ///< of Anthropic's API: msg_ and 24 alphanumerics
-std::string new_request_id();     ///< req_ and 32 hex digits
+std::string new_response_id();    ///< resp_ and 48 hex digits
+/// Of an item of a response: `prefix` (msg, rs, fc, ctc …), _ and 48 hex digits.
+std::string new_item_id(std::string_view prefix);
+std::string new_request_id();  ///< req_ and 32 hex digits
 std::string random_hex(int num_digits);
 std::string random_alnum(int num_chars);
 

@@ -178,6 +178,10 @@ void Call::on_delta(ChoiceDelta delta) {
     write_delta(delta);
     return;
   }
+  if (format_->gathers()) {
+    format_->delta(delta);
+    return;
+  }
   choices_[static_cast<std::size_t>(delta.index)].append(std::move(delta));
 }
 
@@ -230,6 +234,8 @@ void Call::on_end(ChoiceEnd end) {
   if (setup_.stream) {
     open_stream();
     write_all(format_->end(end), end.usage);
+  } else if (format_->gathers()) {
+    format_->end(end);
   }
   if (!is_done_ && ++num_ended_ == choices_.size()) {
     complete();
@@ -242,12 +248,32 @@ void Call::complete() {
     most_tokens = std::max(most_tokens, choice.end->usage.completion_tokens);
   }
   metrics_.count_answer(setup_.n, most_tokens, setup_.max_tokens);
+  if (setup_.stream) {
+    last_ = format_->finish(choices_);
+  } else {
+    last_.push_back(format_->complete(std::move(choices_)));
+  }
+  if (setup_.keep) {
+    setup_.keep();
+  } else {
+    deliver({});
+  }
+}
+
+void Call::deliver(const Status& kept) {
+  if (is_done_) {
+    return;
+  }
+  if (!kept.ok()) {
+    fail(error_of(kept));
+    return;
+  }
   if (!setup_.stream) {
-    transaction_.send_json(format_->complete(std::move(choices_)));
+    transaction_.send_json(last_.front());
     done();
     return;
   }
-  for (const Json& chunk : format_->finish(choices_)) {
+  for (const Json& chunk : last_) {
     write(chunk);
   }
   if (format_->framing() == StreamFraming::kEvents) {

@@ -31,6 +31,8 @@ class Call final : public GenerationListener {
     std::size_t num_choices = 1;
     std::int64_t n = 1;           ///< as the request says
     std::int64_t max_tokens = 0;  ///< as the request says; 0 = nothing
+    /// Keeps the answer before its end is sent; deliver() is to follow. Empty: nothing is kept.
+    std::function<void()> keep{};
   };
 
   Call(IoContext& loop, const ServerOptions& options, ServerMetrics& metrics,
@@ -45,6 +47,9 @@ class Call final : public GenerationListener {
   /// Whether that key has asked.
   bool is_of(const Principal& principal) const;
   /// Ends it with an error to the client (shutdown, abort).
+  /// Sends the end of the answer, once it is kept, or the error that there was.
+  void deliver(const Status& kept);
+  /// Ends it with an error to the client (shutdown).
   void fail(const ApiError& error);
 
   void on_begin(std::int64_t index, const Usage& prompt) override;
@@ -78,6 +83,7 @@ class Call final : public GenerationListener {
   std::vector<Usage> so_far_;                 // of each choice
   std::vector<Clock::TimePoint> last_token_;  // of each choice, as it came here
   std::size_t num_ended_ = 0;
+  std::vector<Json> last_;  // what is sent once all have ended
   bool is_open_ = false;
   bool is_done_ = false;
   bool has_token_ = false;

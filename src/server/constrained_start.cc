@@ -13,6 +13,7 @@ struct Server::WaitingCall {
   std::unique_ptr<ResponseFormat> format;
   GenerationParams params;
   std::vector<ChoiceRequest> choices;
+  Launch launch;  // empty: it becomes a call
 };
 
 namespace {
@@ -26,18 +27,30 @@ void attach(const ConstraintCompiler::Grammar& grammar, Transaction* transaction
 }  // namespace
 
 void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
-                        const GenerationParams& params, std::vector<ChoiceRequest> choices) {
+                        const GenerationParams& params, std::vector<ChoiceRequest> choices,
+                        Launch launch) {
   ConstraintCompiler& compiler = parts_.service.constraints();
-  const ConstraintSpec& constraint = choices.front().constraint;
+  WaitingCall call{std::move(transaction), std::move(format), params, std::move(choices),
+                   std::move(launch)};
+  const ConstraintSpec& constraint = call.choices.front().constraint;
   if (constraint.is_none()) {
-    launch_call(std::move(transaction), std::move(format), params, std::move(choices));
+    go_on(std::move(call));
   } else if (auto grammar = compiler.find(constraint)) {
-    attach(grammar, &transaction, &choices);
-    launch_call(std::move(transaction), std::move(format), params, std::move(choices));
+    attach(grammar, &call.transaction, &call.choices);
+    go_on(std::move(call));
   } else {
     // Shared because a queued task must be copyable; there is one user at a time.
-    compile_then_launch(std::make_shared<WaitingCall>(
-        WaitingCall{std::move(transaction), std::move(format), params, std::move(choices)}));
+    compile_then_launch(std::make_shared<WaitingCall>(std::move(call)));
+  }
+}
+
+void Server::go_on(WaitingCall waiting) {
+  if (waiting.launch) {
+    waiting.launch(*this, std::move(waiting.transaction), std::move(waiting.format),
+                   waiting.params, std::move(waiting.choices));
+  } else {
+    launch_call(std::move(waiting.transaction), std::move(waiting.format), waiting.params,
+                std::move(waiting.choices));
   }
 }
 
@@ -77,8 +90,7 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
         waiting->transaction.send_error(*error);
       } else {
         attach(std::get<0>(*outcome), &waiting->transaction, &waiting->choices);
-        launch_call(std::move(waiting->transaction), std::move(waiting->format), waiting->params,
-                    std::move(waiting->choices));
+        go_on(std::move(*waiting));
       }
       count_call(-1);
     });

@@ -48,10 +48,10 @@ std::variant<Json, ApiError> read_operation_body(const HttpRequest& request) {
 
 }  // namespace
 
-void Server::post_route(std::string path, Prepare prepare, Dialect dialect) {
+void Server::post_route(std::string path, Prepare prepare, Dialect dialect, Place place) {
   router_.add({"POST", std::move(path), RouteClass::kNormal,
-               [this, prepare](Transaction transaction, const std::string&) {
-                 prepare_and_run(std::move(transaction), prepare);
+               [this, prepare, place](Transaction transaction, const std::string&) {
+                 prepare_and_run(std::move(transaction), prepare, place);
                },
                dialect});
 }
@@ -92,7 +92,7 @@ void Server::finish_preparation(Transaction transaction, Prepared prepared) {
   std::get<0>(prepared)(*this, std::move(transaction));
 }
 
-void Server::prepare_and_run(Transaction transaction, Prepare prepare) {
+void Server::prepare_and_run(Transaction transaction, Prepare prepare, Place place) {
   if (const std::optional<ApiError> error = type_error(transaction.request)) {
     transaction.send_error(*error);
     return;
@@ -101,7 +101,7 @@ void Server::prepare_and_run(Transaction transaction, Prepare prepare) {
     transaction.send_error(shutting_down());
     return;
   }
-  if (transaction.request.body.size() > kWorkerBodyBytes) {
+  if (place == Place::kWorker || transaction.request.body.size() > kWorkerBodyBytes) {
     prepare_on_worker(std::move(transaction), prepare);
     return;
   }

@@ -20,6 +20,7 @@ void Server::add_routes() {
   post_route("/v1/chat/completions", &Server::prepare_chat);
   post_route("/v1/completions", &Server::prepare_completion);
   add_messages_routes();
+  add_response_routes();
   for (const char* path : {"/tokenize", "/v1/tokenize"}) {
     post_route(path, &Server::prepare_tokenize);
   }
@@ -82,7 +83,7 @@ std::optional<ApiError> Server::ignore_priority(const GenerationParams& params,
 }
 
 Server::Prepared Server::prepare_conversation(ChatRequest request, std::string (*id)(),
-                                              MakeChatFormat make_format) const {
+                                              MakeChatFormat make_format, Launch launch) const {
   if (std::optional<ApiError> error = check_model(request.generation.model)) {
     return *std::move(error);
   }
@@ -99,6 +100,7 @@ Server::Prepared Server::prepare_conversation(ChatRequest request, std::string (
   }
   request.messages.clear();  // they are in the prompt
   return [request = std::move(request), id, make_format = std::move(make_format),
+          launch = std::move(launch),
           ready = std::get<std::vector<ChoiceRequest>>(std::move(choices))](
              Server& server, Transaction transaction) mutable {
     transaction.add_ignored_fields(request.ignored_fields);
@@ -108,7 +110,7 @@ Server::Prepared Server::prepare_conversation(ChatRequest request, std::string (
     describe_choices(params, ready, ready.size(), &envelope);
     params.choices_per_prompt = std::ssize(ready);
     std::unique_ptr<ResponseFormat> format = make_format(std::move(envelope), request, ready);
-    server.start_call(std::move(transaction), std::move(format), params, std::move(ready));
+    server.start_call(std::move(transaction), std::move(format), params, std::move(ready), launch);
   };
 }
 

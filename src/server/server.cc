@@ -101,8 +101,11 @@ Server::~Server() {
   if (loop_ != nullptr) {
     loop_->stop();
   }
+  store_.reset();  // keeps what it has accepted
   calls_.clear();  // their timers are the loop's
   probes_.clear();
+  readers_.clear();
+  runs_.clear();
   preparations_.clear();
   end_traces();
   kv_feed_.reset();
@@ -114,6 +117,7 @@ Result<std::unique_ptr<Server>> Server::create(const ServerOptions& options,
   PLUMB_RETURN_IF_ERROR(check_metrics_dialects(options.metrics_compat));
   std::unique_ptr<Server> server(new Server(options, parts));
   PLUMB_RETURN_IF_ERROR(load_keys(options, &server->keys_));
+  PLUMB_RETURN_IF_ERROR(server->open_response_store());
   server->add_routes();
   PLUMB_RETURN_IF_ERROR(server->listen());
   return server;
@@ -206,6 +210,9 @@ void Server::end_on_loop() {
     }
     for (auto& [id, probe] : probes_) {
       probe->fail(shutting_down());
+    }
+    for (auto& [id, run] : runs_) {
+      run->fail(ApiError::from_status({Code::kCancelled, "the server is shutting down"}));
     }
     abandon_preparations();
     if (kv_feed_ != nullptr) {
@@ -403,48 +410,72 @@ std::string Server::namespace_of(const Transaction& transaction,
   return parts_.service.model().namespace_of(scope);
 }
 
-void Server::launch_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
-                         const GenerationParams& params, std::vector<ChoiceRequest> choices) {
+bool Server::address_choices(Transaction* transaction, const GenerationParams& params,
+                             std::vector<ChoiceRequest>* choices) const {
   std::optional<std::chrono::milliseconds> timeout;
-  if (const auto header = transaction.request.headers.find("x-request-timeout-ms")) {
+  if (const auto header = transaction->request.headers.find("x-request-timeout-ms")) {
     std::int64_t value = 0;
     if (!parse_int64(trim(*header), &value) || value < 1 || value > kMaxTimeoutMs) {
-      transaction.send_error(ApiError::invalid(
+      transaction->send_error(ApiError::invalid(
           "invalid_value", "x-request-timeout-ms",
           "header 'x-request-timeout-ms' is '" + std::string(header->substr(0, 32)) +
               "', expected an integer from 1 to " + std::to_string(kMaxTimeoutMs)));
-      return;
+      return false;
     }
     timeout = std::chrono::milliseconds(value);
   }
-  if (std::ssize(choices) > parts_.service.max_choices()) {
-    transaction.send_error(ApiError::invalid(
+  if (std::ssize(*choices) > parts_.service.max_choices()) {
+    transaction->send_error(ApiError::invalid(
         "invalid_value", "n",
-        "the request asks for " + std::to_string(choices.size()) + " choices, the queue holds " +
+        "the request asks for " + std::to_string(choices->size()) + " choices, the queue holds " +
             std::to_string(parts_.service.max_choices()) +
             "; send fewer or raise --max-queued-requests"));
-    return;
+    return false;
   }
   if (!params.request_id.empty()) {
-    transaction.request_id = params.request_id;
+    transaction->request_id = params.request_id;
   }
-  const std::uint64_t id = next_call_++;
-  const Call::Setup setup{params.stream, params.include_usage && params.continuous_usage,
-                          choices.size(), params.n, params.sampling.max_tokens};
-  const std::string cache_namespace = namespace_of(transaction, params);
-  for (ChoiceRequest& choice : choices) {
+  const std::string cache_namespace = namespace_of(*transaction, params);
+  for (ChoiceRequest& choice : *choices) {
     choice.request.cache_namespace = cache_namespace;
     if (choice.request.id.empty()) {
-      choice.request.id = transaction.request_id;
+      choice.request.id = transaction->request_id;
     }
-    choice.request.tenant = transaction.principal.name;
+    choice.request.tenant = transaction->principal.name;
     if (timeout.has_value()) {
       choice.request.timeout = std::min(*timeout, choice.request.timeout.value_or(*timeout));
     }
   }
+  return true;
+}
+
+Call::Setup Server::call_setup(const GenerationParams& params, std::size_t num_choices) {
+  return {params.stream, params.include_usage && params.continuous_usage, num_choices, params.n,
+          params.sampling.max_tokens};
+}
+
+void Server::launch_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
+                         const GenerationParams& params, std::vector<ChoiceRequest> choices) {
+  if (address_choices(&transaction, params, &choices)) {
+    const Call::Setup setup = call_setup(params, choices.size());
+    run_call(next_call_++, std::move(transaction), std::move(format), setup, params,
+             std::move(choices));
+  }
+}
+
+void Server::run_call(std::uint64_t id, Transaction transaction,
+                      std::unique_ptr<ResponseFormat> format, const Call::Setup& setup,
+                      const GenerationParams& params, std::vector<ChoiceRequest> choices,
+                      std::function<void()> on_forgotten) {
   trace(params, &transaction, &choices);
   auto call = std::make_unique<Call>(*loop_, options_, metrics_, std::move(transaction),
-                                     std::move(format), setup, [this, id] { forget(id); });
+                                     std::move(format), setup,
+                                     [this, id, on_forgotten = std::move(on_forgotten)] {
+                                       if (on_forgotten) {
+                                         on_forgotten();
+                                       }
+                                       forget(id);
+                                     });
   count_call(1);
   Call& started = *calls_.emplace(id, std::move(call)).first->second;
   started.start(parts_.service, std::move(choices));

@@ -15,10 +15,12 @@
 #include "api/messages_request.h"
 #include "api/ollama_request.h"
 #include "api/ollama_response.h"
+#include "api/responses_request.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/metrics.h"
 #include "base/mutex.h"
+#include "base/seal.h"
 #include "base/thread_pool.h"
 #include "base/turn_pool.h"
 #include "frontend/text_service.h"
@@ -26,11 +28,15 @@
 #include "net/io_context.h"
 #include "net/tcp_transport.h"
 #include "server/auth.h"
+#include "server/background_run.h"
 #include "server/call.h"
 #include "server/health_probe.h"
+#include "server/event_log.h"
 #include "server/kv_event_feed.h"
 #include "server/load_report.h"
 #include "server/metrics_dialect.h"
+#include "server/response_store.h"
+#include "server/response_turn.h"
 #include "server/router.h"
 #include "server/server_metrics.h"
 #include "server/server_options.h"
@@ -118,13 +124,19 @@ class Server final : public HttpHandler {
   };
 
   using Prepare = Prepared (Server::*)(const Json& body, const Asker& asker) const;
-  /// Parses and prepares on the loop (small bodies) or on the worker (large ones), then goes on on
-  /// the loop.
-  void post_route(std::string path, Prepare prepare, Dialect dialect = Dialect::kOpenAi);
+  /// Where a body is prepared.
+  enum class Place : unsigned char {
+    kBySize,  ///< on the loop (small ones) or on the worker (large ones)
+    kWorker,  ///< always there, because it may wait
+  };
+
+  /// Parses and prepares, then goes on on the loop.
+  void post_route(std::string path, Prepare prepare, Dialect dialect = Dialect::kOpenAi,
+                  Place place = Place::kBySize);
   using Operation = void (Server::*)(FieldReader& fields, Transaction transaction);
   /// A route whose small body is read on the loop, also while the server drains.
   void operation_route(std::string path, RouteClass access, Operation handler);
-  void prepare_and_run(Transaction transaction, Prepare prepare);
+  void prepare_and_run(Transaction transaction, Prepare prepare, Place place = Place::kBySize);
   void prepare_on_worker(Transaction transaction, Prepare prepare);
   void end_preparation(std::uint64_t id, Prepared prepared);
   void finish_preparation(Transaction transaction, Prepared prepared);
@@ -136,9 +148,15 @@ class Server final : public HttpHandler {
   using MakeChatFormat = std::function<std::unique_ptr<ResponseFormat>(
       ResponseEnvelope envelope, const ChatRequest& request,
       const std::vector<ChoiceRequest>& choices)>;
-  /// What every dialect does with a conversation. `id` makes the id of the response.
+  /// How a call goes on once its grammar is there.
+  using Launch =
+      std::function<void(Server& server, Transaction transaction,
+                         std::unique_ptr<ResponseFormat> format, const GenerationParams& params,
+                         std::vector<ChoiceRequest> choices)>;
+  /// What every dialect does with a conversation. `id` makes the id of the response. Without
+  /// `launch` it becomes a call.
   Prepared prepare_conversation(ChatRequest request, std::string (*id)(),
-                                MakeChatFormat make_format) const;
+                                MakeChatFormat make_format, Launch launch = {}) const;
   Prepared prepare_chat(const Json& body, const Asker& asker) const;
   Prepared prepare_completion(const Json& body, const Asker& asker) const;
   Prepared prepare_messages(const Json& body, const Asker& asker) const;
@@ -182,10 +200,52 @@ class Server final : public HttpHandler {
   struct WaitingCall;
   /// Starts a call at once, or after its grammar has been compiled on a worker.
   void start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
-                  const GenerationParams& params, std::vector<ChoiceRequest> choices);
+                  const GenerationParams& params, std::vector<ChoiceRequest> choices,
+                  Launch launch = {});
+  void go_on(WaitingCall waiting);
   void compile_then_launch(const std::shared_ptr<WaitingCall>& waiting);
   void launch_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                    const GenerationParams& params, std::vector<ChoiceRequest> choices);
+  /// Says of each choice whose it is and how long it may take. False: the request is answered with
+  /// an error.
+  bool address_choices(Transaction* transaction, const GenerationParams& params,
+                       std::vector<ChoiceRequest>* choices) const;
+  static Call::Setup call_setup(const GenerationParams& params, std::size_t num_choices);
+  void run_call(std::uint64_t id, Transaction transaction, std::unique_ptr<ResponseFormat> format,
+                const Call::Setup& setup, const GenerationParams& params,
+                std::vector<ChoiceRequest> choices, std::function<void()> on_forgotten = {});
+
+  // The Responses API.
+  struct ResponsePlan;
+  Status open_response_store();
+  void add_response_routes();
+  HostedRules hosted_rules() const;
+  std::variant<ResponsePlan, ApiError> plan_response(const Json& body, const Asker& asker) const;
+  std::optional<ApiError> load_history(const std::string& owner, ResponsePlan* plan) const;
+  std::optional<ApiError> resolve_references(const std::string& owner, ResponsePlan* plan) const;
+  std::optional<ApiError> fit_conversation(ResponsePlan* plan, const Unseal& unseal) const;
+  Prepared prepare_response(const Json& body, const Asker& asker) const;
+  Prepared prepare_input_tokens(const Json& body, const Asker& asker) const;
+  void launch_response(const std::shared_ptr<ResponseTurn>& turn, Transaction transaction,
+                       std::unique_ptr<ResponseFormat> format, const GenerationParams& params,
+                       std::vector<ChoiceRequest> choices);
+  void run_in_background(const std::shared_ptr<ResponseTurn>& turn, Transaction transaction,
+                         std::unique_ptr<ResponseFormat> format, const GenerationParams& params,
+                         std::vector<ChoiceRequest> choices);
+  void answer_from_background(const std::string& id, Transaction transaction,
+                              const std::string& queued, const Status& kept);
+  BackgroundRun* find_run(const std::string& owner, const std::string& id) const;
+  void read_events(const std::string& id, Transaction transaction,
+                   std::shared_ptr<const EventLog> log, std::int64_t first);
+  void pump_readers(const std::string& id);
+  /// Answers a request about a kept response, or 404.
+  void with_response(Transaction transaction, const std::string& id,
+                     std::function<void(Transaction, StoredResponse)> answer);
+  void get_response(Transaction transaction, const std::string& id);
+  void stream_response(Transaction transaction, const std::string& id);
+  void delete_response(Transaction transaction, const std::string& id);
+  void cancel_response(Transaction transaction, const std::string& id);
+  void list_input_items(Transaction transaction, const std::string& id);
   void count_call(std::int64_t change);
   void forget(std::uint64_t call);
   void flush_cache(Transaction transaction, int tries_left);
@@ -228,6 +288,12 @@ class Server final : public HttpHandler {
   std::map<std::uint64_t, std::unique_ptr<Call>> calls_;          // loop thread
   std::map<std::uint64_t, std::unique_ptr<HealthProbe>> probes_;  // loop thread
   ThroughputMeter throughput_;                                    // loop thread
+  std::unique_ptr<Seal> seal_;                            // of reasoning that clients keep
+  LiveResponses live_responses_;
+  std::map<std::string, std::uint64_t> response_calls_;  // by response id; loop thread
+  std::map<std::string, std::unique_ptr<BackgroundRun>> runs_;  // by response id; loop thread
+  std::map<std::string, std::map<std::uint64_t, std::unique_ptr<EventReader>>>
+      readers_;  // of responses, by their ids; loop thread
 
   // A request whose body the worker prepares.
   struct Preparation {
@@ -246,6 +312,7 @@ class Server final : public HttpHandler {
   CondVar call_ended_;
   std::int64_t num_calls_ PLUMB_GUARDED_BY(drain_mutex_) = 0;
   std::atomic<bool> is_draining_{false};
+  std::unique_ptr<ResponseStore> store_;  // null without one; its callbacks post to the loop
   std::unique_ptr<HttpServer> http_;
 };
 

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/response_store.h"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include "base/json.h"
+#include "base/log.h"
+
+namespace plumb {
+namespace {
+
+constexpr std::int64_t kMaxWaiting = 4096;
+constexpr std::size_t kMaxBatch = 256;
+constexpr std::size_t kMaxChain = 1000;
+constexpr std::size_t kMaxUsed = 4096;
+
+constexpr const char* kSchema = R"sql(
+CREATE TABLE IF NOT EXISTS responses (
+  id TEXT PRIMARY KEY, owner TEXT NOT NULL, parent TEXT NOT NULL, is_running INTEGER NOT NULL,
+  response TEXT NOT NULL, inputs TEXT NOT NULL, events TEXT NOT NULL, num_bytes INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL, last_use INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS responses_by_use ON responses (last_use);
+CREATE INDEX IF NOT EXISTS responses_by_expiry ON responses (expires_at);
+CREATE TABLE IF NOT EXISTS items (
+  item_id TEXT NOT NULL, response_id TEXT NOT NULL REFERENCES responses (id) ON DELETE CASCADE,
+  PRIMARY KEY (item_id, response_id)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS items_by_response ON items (response_id);
+PRAGMA user_version = 1;
+)sql";
+
+constexpr const char* kColumns = "id, owner, parent, is_running, response, inputs, events";
+
+StoredResponse row_of(const SqliteStatement& row) {
+  return {row.text(0),        row.text(1), row.text(2), row.number(3) != 0,
+          row.text(4), row.text(5), row.text(6)};
+}
+
+std::int64_t size_of(const StoredResponse& response) {
+  return std::ssize(response.response) + std::ssize(response.inputs) + std::ssize(response.events);
+}
+
+// Calls visit(id, item) for each item of a stored response.
+template <class Visit>
+void visit_items(const StoredResponse& response, const Visit& visit) {
+  const Result<Json> inputs = parse_json(response.inputs);
+  const Result<Json> object = parse_json(response.response);
+  const Json* output = object.ok() ? object.value().find("output") : nullptr;
+  for (const Json* items : {inputs.ok() ? &inputs.value() : nullptr, output}) {
+    if (items == nullptr || !items->is_array()) {
+      continue;
+    }
+    for (const Json& item : items->as_array()) {
+      const Json* id = item.find("id");
+      if (id != nullptr && id->is_string()) {
+        visit(id->as_string(), item);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void tell_interrupted(StoredResponse* stored) {
+  Result<Json> response = parse_json(stored->response);
+  stored->is_running = false;
+  if (!response.ok() || !response.value().is_object()) {
+    return;
+  }
+  JsonObject& object = response.value().as_object();
+  object.set("status", "failed");
+  object.set("error", JsonObject{{"code", "server_error"},
+                                 {"message", "the server ended before the response did"}});
+  stored->response = to_text(response.value());
+}
+
+Result<std::unique_ptr<ResponseStore>> ResponseStore::open(const std::string& path,
+                                                           const ResponseStoreLimits& limits,
+                                                           const Clock& clock) {
+  PLUMB_ASSIGN(std::unique_ptr<SqliteDatabase> database, SqliteDatabase::open(path));
+  std::unique_ptr<ResponseStore> store(new ResponseStore(std::move(database), limits, clock));
+  PLUMB_RETURN_IF_ERROR(store->set_up().with(path));
+  store->thread_ = Thread("responses", [raw = store.get()] { raw->work(); });
+  return store;
+}
+
+ResponseStore::ResponseStore(std::unique_ptr<SqliteDatabase> database,
+                             const ResponseStoreLimits& limits, const Clock& clock)
+    : database_(std::move(database)), limits_(limits), clock_(clock), tasks_(kMaxWaiting) {}
+
+ResponseStore::~ResponseStore() {
+  tasks_.close();
+}
+
+std::int64_t ResponseStore::wall_seconds() const {
+  return std::chrono::duration_cast<std::chrono::seconds>(clock_.wall_now().time_since_epoch())
+      .count();
+}
+
+Status ResponseStore::set_up() {
+  PLUMB_ASSIGN(SqliteStatement version, database_->prepare("PRAGMA user_version"));
+  PLUMB_ASSIGN(const bool has_version, version.step());
+  if (has_version && version.number(0) > 1) {
+    return {Code::kInvalidArgument, "the responses in it were kept by a newer version"};
+  }
+  version.reset();
+  PLUMB_RETURN_IF_ERROR(database_->run(kSchema));
+  PLUMB_RETURN_IF_ERROR(database_->run("BEGIN"));
+  PLUMB_RETURN_IF_ERROR(fail_interrupted());
+  PLUMB_RETURN_IF_ERROR(recount());
+  PLUMB_RETURN_IF_ERROR(make_room(0));
+  return database_->run("COMMIT");
+}
+
+Status ResponseStore::recount() {
+  PLUMB_ASSIGN(SqliteStatement count,
+               database_->prepare("SELECT count(*), coalesce(sum(num_bytes), 0), "
+                                  "coalesce(max(last_use), 0) FROM responses"));
+  PLUMB_ASSIGN(const bool has_row, count.step());
+  PLUMB_CHECK(has_row, "an aggregate has a row");
+  num_entries_ = count.number(0);
+  num_bytes_ = count.number(1);
+  next_use_ = std::max(next_use_, count.number(2) + 1);
+  count.reset();
+  return {};
+}
+
+// What ran when the last process ended will not end.
+Status ResponseStore::fail_interrupted() {
+  PLUMB_ASSIGN(SqliteStatement select,
+               database_->prepare(std::string("SELECT ") + kColumns +
+                                  " FROM responses WHERE is_running = 1"));
+  std::vector<StoredResponse> running;
+  for (;;) {
+    PLUMB_ASSIGN(const bool has_row, select.step());
+    if (!has_row) {
+      break;
+    }
+    running.push_back(row_of(select));
+  }
+  PLUMB_ASSIGN(SqliteStatement update,
+               database_->prepare("UPDATE responses SET is_running = 0, response = ? WHERE id = ?"));
+  for (StoredResponse& stored : running) {
+    tell_interrupted(&stored);
+    PLUMB_RETURN_IF_ERROR(update.bind(1, stored.response).bind(2, stored.id).run());
+  }
+  return {};
+}
+
+void ResponseStore::work() {
+  Task task;
+  while (tasks_.pop(&task, std::chrono::steady_clock::time_point::max()) == Pop::kItem) {
+    std::vector<Task> batch;
+    batch.push_back(std::move(task));
+    while (batch.size() < kMaxBatch && tasks_.try_pop(&task)) {
+      batch.push_back(std::move(task));
+    }
+    run_batch(std::move(batch));
+  }
+}
+
+// All that waits shares one commit, and is reported after it.
+void ResponseStore::run_batch(std::vector<Task> tasks) {
+  const Status begun = database_->run("BEGIN");
+  std::vector<std::function<void(const Status&)>> reports;
+  reports.reserve(tasks.size());
+  for (Task& task : tasks) {
+    reports.push_back(task());
+  }
+  Status committed = begun.ok() ? database_->run("COMMIT") : begun;
+  if (!committed.ok()) {
+    log_error("response store: " + committed.message());
+    for (const Status& status : {database_->run("ROLLBACK"), recount()}) {
+      if (!status.ok()) {
+        log_error("response store: " + status.message());
+      }
+    }
+  }
+  for (const auto& report : reports) {
+    report(committed);
+  }
+}
+
+Status ResponseStore::submit(Task task) {
+  return tasks_.try_push(std::move(task));
+}
+
+void ResponseStore::put(StoredResponse response, std::function<void(Status)> done) {
+  // Shared because a queued task must be copyable; there is one user at a time.
+  const auto kept = std::make_shared<StoredResponse>(std::move(response));
+  const Status accepted = submit([this, kept, done] {
+    const Status written = write(*kept);
+    return [written, done](const Status& committed) { done(written.ok() ? committed : written); };
+  });
+  if (!accepted.ok()) {
+    done({Code::kResourceExhausted, "too many responses wait to be kept"});
+  }
+}
+
+void ResponseStore::find(std::string owner, std::string id,
+                         std::function<void(Result<Found>)> done) {
+  const Status accepted = submit([this, owner = std::move(owner), id = std::move(id), done] {
+    const auto found = std::make_shared<Result<Found>>(read(owner, id));
+    return [found, done](const Status&) { done(std::move(*found)); };
+  });
+  if (!accepted.ok()) {
+    done(Status(Code::kResourceExhausted, "too many responses are looked for"));
+  }
+}
+
+void ResponseStore::erase(std::string owner, std::string id,
+                          std::function<void(Result<bool>)> done) {
+  const Status accepted = submit([this, owner = std::move(owner), id = std::move(id), done] {
+    const auto removed = std::make_shared<Result<bool>>(remove(owner, id));
+    return [removed, done](const Status& committed) {
+      done(removed->ok() && !committed.ok() ? Result<bool>(committed) : *removed);
+    };
+  });
+  if (!accepted.ok()) {
+    done(Status(Code::kResourceExhausted, "too many responses wait to be deleted"));
+  }
+}
+
+namespace {
+
+// Hands the value of a task to a thread that waits for it.
+template <class T>
+Result<T> wait_for(const std::function<Status(std::function<void(Result<T>)>)>& start) {
+  const auto promise = std::make_shared<std::promise<Result<T>>>();
+  std::future<Result<T>> future = promise->get_future();
+  PLUMB_RETURN_IF_ERROR(
+      start([promise](Result<T> value) { promise->set_value(std::move(value)); }));
+  return future.get();
+}
+
+}  // namespace
+
+Result<std::vector<StoredResponse>> ResponseStore::chain(const std::string& owner,
+                                                         const std::string& id) {
+  using Chain = std::vector<StoredResponse>;
+  return wait_for<Chain>([&](std::function<void(Result<Chain>)> done) {
+    return submit([this, owner, id, done] {
+      const auto found = std::make_shared<Result<Chain>>(read_chain(owner, id));
+      return [found, done](const Status&) { done(std::move(*found)); };
+    });
+  });
+}
+
+Result<std::string> ResponseStore::find_item(const std::string& owner,
+                                             const std::string& item_id) {
+  return wait_for<std::string>([&](std::function<void(Result<std::string>)> done) {
+    return submit([this, owner, item_id, done] {
+      const auto found = std::make_shared<Result<std::string>>(read_item(owner, item_id));
+      return [found, done](const Status&) { done(std::move(*found)); };
+    });
+  });
+}
+
+Status ResponseStore::write(const StoredResponse& response) {
+  const std::int64_t num_bytes = size_of(response);
+  if (num_bytes > limits_.max_bytes || limits_.max_entries < 1) {
+    return {Code::kResourceExhausted, "the response has " + std::to_string(num_bytes) +
+                                          " bytes, the store holds " +
+                                          std::to_string(limits_.max_bytes) +
+                                          " (--response-store-bytes)"};
+  }
+  PLUMB_RETURN_IF_ERROR(remove(response.owner, response.id).status());
+  PLUMB_RETURN_IF_ERROR(touch());
+  PLUMB_RETURN_IF_ERROR(make_room(num_bytes));
+  PLUMB_ASSIGN(SqliteStatement insert,
+               database_->prepare("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  PLUMB_RETURN_IF_ERROR(insert.bind(1, response.id)
+                            .bind(2, response.owner)
+                            .bind(3, response.parent)
+                            .bind(4, std::int64_t{response.is_running ? 1 : 0})
+                            .bind(5, response.response)
+                            .bind(6, response.inputs)
+                            .bind(7, response.events)
+                            .bind(8, num_bytes)
+                            .bind(9, wall_seconds() + limits_.time_to_live.count())
+                            .bind(10, next_use_++)
+                            .run());
+  ++num_entries_;
+  num_bytes_ += num_bytes;
+  PLUMB_ASSIGN(SqliteStatement item, database_->prepare("INSERT OR IGNORE INTO items VALUES (?, ?)"));
+  Status status;
+  visit_items(response, [&](const std::string& id, const Json&) {
+    const Status added = item.bind(1, id).bind(2, response.id).run();
+    status = status.ok() ? added : status;
+  });
+  return status;
+}
+
+// Tells the database which responses were read since the last write.
+Status ResponseStore::touch() {
+  PLUMB_ASSIGN(SqliteStatement update,
+               database_->prepare("UPDATE responses SET last_use = ? WHERE id = ?"));
+  for (const std::string& id : used_) {
+    PLUMB_RETURN_IF_ERROR(update.bind(1, next_use_++).bind(2, id).run());
+  }
+  used_.clear();
+  return {};
+}
+
+Status ResponseStore::make_room(std::int64_t more_bytes) {
+  const std::int64_t now = wall_seconds();
+  bool has_forgotten = true;
+  while (has_forgotten) {
+    PLUMB_RETURN_IF_ERROR(forget_one(
+        "SELECT id, num_bytes FROM responses WHERE expires_at <= ? ORDER BY expires_at LIMIT 1",
+        now, &has_forgotten));
+  }
+  const std::int64_t more_entries = more_bytes > 0 ? 1 : 0;
+  has_forgotten = true;
+  while (has_forgotten && (num_entries_ + more_entries > limits_.max_entries ||
+                           num_bytes_ + more_bytes > limits_.max_bytes)) {
+    PLUMB_RETURN_IF_ERROR(
+        forget_one("SELECT id, num_bytes FROM responses WHERE expires_at > ? AND is_running = 0 "
+                   "ORDER BY last_use LIMIT 1",
+                   now, &has_forgotten));
+  }
+  return has_forgotten ? Status()
+                       : Status(Code::kResourceExhausted,
+                                "the response store is full of responses that still run");
+}
+
+Status ResponseStore::forget_one(const std::string& select, std::int64_t now,
+                                 bool* has_forgotten) {
+  PLUMB_ASSIGN(SqliteStatement oldest, database_->prepare(select));
+  oldest.bind(1, now);
+  PLUMB_ASSIGN(*has_forgotten, oldest.step());
+  if (!*has_forgotten) {
+    return {};
+  }
+  const std::string id = oldest.text(0);
+  const std::int64_t num_bytes = oldest.number(1);
+  oldest.reset();
+  PLUMB_ASSIGN(SqliteStatement erase, database_->prepare("DELETE FROM responses WHERE id = ?"));
+  PLUMB_RETURN_IF_ERROR(erase.bind(1, id).run());
+  --num_entries_;
+  num_bytes_ -= num_bytes;
+  return {};
+}
+
+Result<ResponseStore::Found> ResponseStore::read(const std::string& owner, const std::string& id) {
+  PLUMB_ASSIGN(SqliteStatement select,
+               database_->prepare(std::string("SELECT ") + kColumns +
+                                  " FROM responses WHERE id = ? AND owner = ? AND expires_at > ?"));
+  select.bind(1, id).bind(2, owner).bind(3, wall_seconds());
+  PLUMB_ASSIGN(const bool has_row, select.step());
+  if (!has_row) {
+    return Found();
+  }
+  if (used_.size() < kMaxUsed) {
+    used_.push_back(id);
+  }
+  return Found(row_of(select));
+}
+
+Result<bool> ResponseStore::remove(const std::string& owner, const std::string& id) {
+  PLUMB_ASSIGN(SqliteStatement select,
+               database_->prepare("SELECT num_bytes FROM responses WHERE id = ? AND owner = ?"));
+  PLUMB_ASSIGN(const bool has_row, select.bind(1, id).bind(2, owner).step());
+  if (!has_row) {
+    return false;
+  }
+  const std::int64_t num_bytes = select.number(0);
+  select.reset();
+  PLUMB_ASSIGN(SqliteStatement erase, database_->prepare("DELETE FROM responses WHERE id = ?"));
+  PLUMB_RETURN_IF_ERROR(erase.bind(1, id).run());
+  --num_entries_;
+  num_bytes_ -= num_bytes;
+  return true;
+}
+
+Result<std::vector<StoredResponse>> ResponseStore::read_chain(const std::string& owner,
+                                                              const std::string& id) {
+  std::vector<StoredResponse> chain;
+  for (std::string next = id; !next.empty(); next = chain.back().parent) {
+    if (chain.size() == kMaxChain) {
+      return Status(Code::kInvalidArgument,
+                    "the conversation goes back over more than " + std::to_string(kMaxChain) +
+                        " responses");
+    }
+    PLUMB_ASSIGN(Found found, read(owner, next));
+    if (!found.has_value()) {
+      return Status(Code::kNotFound, next);
+    }
+    chain.push_back(*std::move(found));
+  }
+  std::reverse(chain.begin(), chain.end());
+  return chain;
+}
+
+Result<std::string> ResponseStore::read_item(const std::string& owner,
+                                             const std::string& item_id) {
+  PLUMB_ASSIGN(SqliteStatement select,
+               database_->prepare("SELECT r.id FROM items AS i JOIN responses AS r ON r.id = "
+                                  "i.response_id WHERE i.item_id = ? AND r.owner = ? "
+                                  "ORDER BY r.last_use DESC LIMIT 1"));
+  PLUMB_ASSIGN(const bool has_row, select.bind(1, item_id).bind(2, owner).step());
+  const std::string response_id = has_row ? select.text(0) : "";
+  select.reset();
+  PLUMB_ASSIGN(const Found found, read(owner, response_id));
+  std::string text;
+  if (found.has_value()) {
+    visit_items(*found, [&](const std::string& id, const Json& item) {
+      text = id == item_id ? to_text(item) : text;
+    });
+  }
+  return text.empty() ? Result<std::string>(Status(Code::kNotFound, item_id))
+                      : Result<std::string>(text);
+}
+
+}  // namespace plumb

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bounded_queue.h"
+#include "base/clock.h"
+#include "base/sqlite.h"
+#include "base/status.h"
+#include "base/thread.h"
+
+namespace plumb {
+
+/// A response as it is kept: with the items that its request added.
+struct StoredResponse {
+  std::string id;
+  std::string owner;   ///< whose it is, see owner_of(); nobody else finds it
+  std::string parent;  ///< id of the response that it goes on from; empty = none
+  bool is_running = false;
+  std::string response;  ///< JSON object
+  std::string inputs;    ///< JSON array: items of this request, without inherited ones
+  std::string events;    ///< of a response in the background, as server-sent events
+};
+
+/// Turns one that ran when its server ended into what it is now: failed.
+void tell_interrupted(StoredResponse* stored);
+
+/// What a store may hold; the least recently used responses give way.
+struct ResponseStoreLimits {
+  std::int64_t max_entries = 10'000;
+  std::int64_t max_bytes = std::int64_t{1} << 30;
+  std::chrono::seconds time_to_live{86'400};
+};
+
+/// Keeps responses in a database, on a thread of its own.
+///
+/// What put() reported as kept is there after the process was killed at any instant. Tasks that
+/// wait are committed together. Each owner sees its own responses only.
+/// Ownership  the destructor lets all accepted tasks run, then joins.
+/// Thread     any; callbacks run on the store's thread.
+class ResponseStore {
+ public:
+  /// An empty path keeps them in memory. Responses that ran when the last process ended are told as
+  /// failed. Errors: as SqliteDatabase::open().
+  static Result<std::unique_ptr<ResponseStore>> open(const std::string& path,
+                                                     const ResponseStoreLimits& limits,
+                                                     const Clock& clock);
+  ~ResponseStore();
+
+  /// Adds it, or replaces the one with its id. Reports kResourceExhausted for one that is larger
+  /// than the store, or when too much waits.
+  void put(StoredResponse response, std::function<void(Status)> done);
+
+  /// Reports nothing where there is none, or it is another's.
+  using Found = std::optional<StoredResponse>;
+  void find(std::string owner, std::string id, std::function<void(Result<Found>)> done);
+
+  /// Reports whether there was one.
+  void erase(std::string owner, std::string id, std::function<void(Result<bool>)> done);
+
+  /// The response and those that it goes on from, the first of them first. Waits for the answer.
+  /// Errors  kNotFound: one of them is not there; its id is the message. kInvalidArgument: they
+  ///         are more than 1,000.
+  Result<std::vector<StoredResponse>> chain(const std::string& owner, const std::string& id);
+
+  /// A stored item of input or output, as JSON. Waits for the answer. Errors kNotFound.
+  Result<std::string> find_item(const std::string& owner, const std::string& item_id);
+
+ private:
+  // Runs within a transaction; returns what to do once that is committed, or has failed.
+  using Task = std::function<std::function<void(const Status& committed)>()>;
+
+  ResponseStore(std::unique_ptr<SqliteDatabase> database, const ResponseStoreLimits& limits,
+                const Clock& clock);
+  Status set_up();
+  Status recount();
+  Status submit(Task task);
+  void work();
+  void run_batch(std::vector<Task> tasks);
+  std::int64_t wall_seconds() const;
+
+  Status write(const StoredResponse& response);
+  Status make_room(std::int64_t more_bytes);
+  Status forget_one(const std::string& select, std::int64_t now, bool* has_forgotten);
+  Status touch();
+  Result<Found> read(const std::string& owner, const std::string& id);
+  Result<bool> remove(const std::string& owner, const std::string& id);
+  Result<std::vector<StoredResponse>> read_chain(const std::string& owner, const std::string& id);
+  Result<std::string> read_item(const std::string& owner, const std::string& item_id);
+  Status fail_interrupted();
+
+  std::unique_ptr<SqliteDatabase> database_;
+  const ResponseStoreLimits limits_;
+  const Clock& clock_;
+  std::int64_t num_entries_ = 0;       // the store's thread
+  std::int64_t num_bytes_ = 0;         // the store's thread
+  std::int64_t next_use_ = 1;          // order of use; the store's thread
+  std::vector<std::string> used_;      // ids read since the last write; the store's thread
+  BoundedQueue<Task> tasks_;
+  Thread thread_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Responses on their way: to a client, or into the background.
+#include <utility>
+
+#include "server/server.h"
+
+namespace plumb {
+namespace {
+
+constexpr std::string_view kPlainInTypes = "_-.";
+
+}  // namespace
+
+void Server::launch_response(const std::shared_ptr<ResponseTurn>& turn, Transaction transaction,
+                             std::unique_ptr<ResponseFormat> format, const GenerationParams& params,
+                             std::vector<ChoiceRequest> choices) {
+  transaction.add_names("x-plumb-ignored-tools", turn->left_out_tools, kPlainInTypes);
+  transaction.add_names("x-plumb-ignored-items", turn->left_out_items, kPlainInTypes);
+  if (!address_choices(&transaction, params, &choices)) {
+    return;
+  }
+  if (turn->is_background) {
+    run_in_background(turn, std::move(transaction), std::move(format), params, std::move(choices));
+    return;
+  }
+  const std::uint64_t call = next_call_++;
+  const std::string id = turn->assembler->id();
+  live_responses_.add(turn->owner, id);
+  response_calls_.emplace(id, call);
+  Call::Setup setup = call_setup(params, choices.size());
+  if (turn->is_kept) {
+    setup.keep = [this, turn, call] {
+      store_->put(turn->record(false), [this, call](const Status& kept) {
+        loop_->post([this, call, kept] {
+          const auto found = calls_.find(call);
+          if (found != calls_.end()) {  // else its client has left
+            found->second->deliver(kept);
+          }
+        });
+      });
+    };
+  }
+  run_call(call, std::move(transaction), std::move(format), setup, params, std::move(choices),
+           [this, turn, id] {
+             live_responses_.remove(turn->owner, id);
+             response_calls_.erase(id);
+           });
+}
+
+void Server::run_in_background(const std::shared_ptr<ResponseTurn>& turn, Transaction transaction,
+                               std::unique_ptr<ResponseFormat> format,
+                               const GenerationParams& params, std::vector<ChoiceRequest> choices) {
+  const std::string id = turn->assembler->id();
+  BackgroundRun::Hooks hooks;
+  hooks.keep = [this, id](StoredResponse response) {
+    store_->put(std::move(response), [this, id](const Status& kept) {
+      loop_->post([this, id, kept] {
+        const auto run = runs_.find(id);
+        if (run != runs_.end()) {
+          run->second->close(kept);
+        }
+      });
+    });
+  };
+  hooks.on_events = [this, id] { pump_readers(id); };
+  hooks.on_done = [this, turn, id] {
+    live_responses_.remove(turn->owner, id);
+    runs_.erase(id);
+    count_call(-1);
+  };
+  auto run = std::make_unique<BackgroundRun>(*loop_, metrics_, turn, std::move(format),
+                                             params.sampling.max_tokens, std::move(hooks));
+  // Before it starts: the client learns of it as queued.
+  StoredResponse queued = turn->record(true);
+  const std::string told = queued.response;
+  const Status started = run->start(parts_.service, std::move(choices));
+  if (!started.ok()) {
+    ApiError error = ApiError::from_status(started);
+    if (started.code() == Code::kResourceExhausted) {
+      error.retry_after_s = parts_.service.retry_after().count();
+    }
+    transaction.send_error(error);
+    return;
+  }
+  live_responses_.add(turn->owner, id);
+  runs_.emplace(id, std::move(run));
+  count_call(1);
+  // Shared because a posted function must be copyable; there is one user at a time.
+  const auto waiting = std::make_shared<Transaction>(std::move(transaction));
+  store_->put(std::move(queued), [this, id, waiting, told](const Status& kept) {
+    loop_->post([this, id, waiting, told, kept] {
+      answer_from_background(id, std::move(*waiting), told, kept);
+    });
+  });
+}
+
+void Server::answer_from_background(const std::string& id, Transaction transaction,
+                                    const std::string& queued, const Status& kept) {
+  const auto run = runs_.find(id);
+  if (!kept.ok()) {
+    if (run != runs_.end()) {
+      run->second->fail(ApiError::from_status(kept));
+    }
+    transaction.send_error(ApiError::from_status(kept));
+  } else if (run != runs_.end() && run->second->turn().is_streamed) {
+    read_events(id, std::move(transaction), run->second->log(), 0);
+  } else if (run != runs_.end()) {
+    transaction.send(200, "application/json", queued);
+  } else {
+    transaction.send_error(shutting_down());
+  }
+}
+
+BackgroundRun* Server::find_run(const std::string& owner, const std::string& id) const {
+  const auto run = runs_.find(id);
+  return run != runs_.end() && run->second->turn().owner == owner ? run->second.get() : nullptr;
+}
+
+void Server::read_events(const std::string& id, Transaction transaction,
+                         std::shared_ptr<const EventLog> log, std::int64_t first) {
+  const std::uint64_t number = next_call_++;
+  auto reader = std::make_unique<EventReader>(
+      *loop_, std::move(transaction), std::move(log), first, options_.heartbeat,
+      [this, id, number] {
+        const auto of_response = readers_.find(id);
+        of_response->second.erase(number);
+        if (of_response->second.empty()) {
+          readers_.erase(of_response);
+        }
+      });
+  EventReader& started = *readers_[id].emplace(number, std::move(reader)).first->second;
+  started.start();
+}
+
+void Server::pump_readers(const std::string& id) {
+  const auto of_response = readers_.find(id);
+  if (of_response == readers_.end()) {
+    return;
+  }
+  for (auto& [number, reader] : of_response->second) {
+    reader->pump();
+  }
+}
+
+}  // namespace plumb
