@@ -26,9 +26,9 @@ std::size_t escape_bytes(std::string_view text) {
   if (text.size() < kUnicodeEscape) {
     return 0;
   }
-  const bool is_high = (text[2] == 'd' || text[2] == 'D') && text[3] >= '8' &&
-                       (text[3] <= '9' || text[3] == 'a' || text[3] == 'b' || text[3] == 'A' ||
-                        text[3] == 'B');
+  const bool is_high =
+      (text[2] == 'd' || text[2] == 'D') && text[3] >= '8' &&
+      (text[3] <= '9' || text[3] == 'a' || text[3] == 'b' || text[3] == 'A' || text[3] == 'B');
   if (!is_high) {
     return kUnicodeEscape;
   }

@@ -98,10 +98,9 @@ Json ResponsesAssembler::response() const {
   }
   out.append("model", envelope_.model);
   out.append("output", output_);
-  for (const char* name :
-       {"parallel_tool_calls", "previous_response_id", "prompt_cache_key", "reasoning",
-        "safety_identifier", "service_tier", "store", "temperature", "text", "tool_choice", "tools",
-        "top_logprobs", "top_p", "truncation"}) {
+  for (const char* name : {"parallel_tool_calls", "previous_response_id", "prompt_cache_key",
+                           "reasoning", "safety_identifier", "service_tier", "store", "temperature",
+                           "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation"}) {
     out.append(name, told(name));
   }
   out.append("usage", usage_);
@@ -335,9 +334,9 @@ void ResponsesAssembler::close_call() {
   if (!is_custom) {
     members.append("name", *item_.find("name"));
   }
-  events_.push_back(event(is_custom ? "response.custom_tool_call_input.done"
-                                    : "response.function_call_arguments.done",
-                          std::move(members)));
+  events_.push_back(event(
+      is_custom ? "response.custom_tool_call_input.done" : "response.function_call_arguments.done",
+      std::move(members)));
   item_.set(name, text_);
 }
 
@@ -356,8 +355,8 @@ void ResponsesAssembler::close_item(const char* status) {
   open_ = Open::kNothing;
   const std::int64_t index = std::ssize(output_);
   output_.emplace_back(std::exchange(item_, {}));
-  events_.push_back(event("response.output_item.done",
-                          {{"output_index", index}, {"item", output_.back()}}));
+  events_.push_back(
+      event("response.output_item.done", {{"output_index", index}, {"item", output_.back()}}));
 }
 
 std::vector<Json> ResponsesAssembler::end(const ChoiceEnd& end) {
@@ -377,8 +376,7 @@ std::vector<Json> ResponsesAssembler::end(const ChoiceEnd& end) {
     members.append("logprobs", logprobs(tokens, false));
     events_.push_back(event("response.output_text.delta", std::move(members)));
   }
-  const bool is_whole_call =
-      (open_ == Open::kFunction || open_ == Open::kCustom) && is_call_whole_;
+  const bool is_whole_call = (open_ == Open::kFunction || open_ == Open::kCustom) && is_call_whole_;
   close_item(is_cut && !is_whole_call ? "incomplete" : "completed");
   status_ = is_cut ? "incomplete" : "completed";
   if (is_cut) {

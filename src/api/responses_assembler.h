@@ -95,10 +95,10 @@ class ResponsesAssembler {
   std::vector<Json> events_;  // of the call that runs
 
   Open open_ = Open::kNothing;
-  JsonObject item_;                  // the open one, as it was told when it was added
-  std::string text_;                 // of the open item
-  std::vector<TokenText> tokens_;    // of the open message
-  std::string held_;                 // blanks before a message that may never come
+  JsonObject item_;                // the open one, as it was told when it was added
+  std::string text_;               // of the open item
+  std::vector<TokenText> tokens_;  // of the open message
+  std::string held_;               // blanks before a message that may never come
   std::vector<TokenText> held_tokens_;
   CustomInputReader custom_input_;
   bool is_call_whole_ = false;

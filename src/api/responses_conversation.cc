@@ -42,7 +42,8 @@ Json chat_content(const Json& item, std::string_view member) {
 // Adds items one by one to messages.
 class MessageWriter {
  public:
-  MessageWriter(const Unseal& unseal, JsonArray* messages) : unseal_(unseal), messages_(*messages) {}
+  MessageWriter(const Unseal& unseal, JsonArray* messages)
+      : unseal_(unseal), messages_(*messages) {}
 
   void add_text(std::string_view role, Json content) {
     if (role == "assistant") {
@@ -82,8 +83,8 @@ class MessageWriter {
 
   void add_output(const std::string& call_id, Json content) {
     is_turn_open_ = false;
-    messages_.emplace_back(JsonObject{
-        {"role", "tool"}, {"tool_call_id", call_id}, {"content", std::move(content)}});
+    messages_.emplace_back(
+        JsonObject{{"role", "tool"}, {"tool_call_id", call_id}, {"content", std::move(content)}});
   }
 
  private:
@@ -165,10 +166,9 @@ class ConversationBuilder {
   }
 
   void add_call(const Json& item, std::string_view type) {
-    std::string name = type == "tool_search_call"
-                           ? std::string(kToolSearch)
-                           : shown_tool_name(member_text(item, "name"),
-                                             member_text(item, "namespace"));
+    std::string name = type == "tool_search_call" ? std::string(kToolSearch)
+                                                  : shown_tool_name(member_text(item, "name"),
+                                                                    member_text(item, "namespace"));
     std::string arguments;
     if (type == "custom_tool_call") {
       arguments = to_text(JsonObject{{"input", member_text(item, "input")}});
@@ -185,9 +185,9 @@ class ConversationBuilder {
 
   std::optional<ApiError> add_output(Json* item, std::string_view type, const std::string& path) {
     const bool is_search = type == "tool_search_output";
-    const std::string name = is_search ? std::string(kToolSearch)
-                                       : shown_tool_name(member_text(*item, "name"),
-                                                         member_text(*item, "namespace"));
+    const std::string name =
+        is_search ? std::string(kToolSearch)
+                  : shown_tool_name(member_text(*item, "name"), member_text(*item, "namespace"));
     const auto id = open_calls_.end(member_text(*item, "call_id"), name);
     if (!id.has_value()) {
       return ApiError::invalid("invalid_value", path + ".call_id",
@@ -298,10 +298,10 @@ std::optional<ApiError> finish_tools(FieldReader& fields, const HostedRules& hos
   }
   out->left_out_tools = tools.left_out();
   if (fields.ok() && hosted.refuses_tools && !out->left_out_tools.empty()) {
-    fields.fail(ApiError::unsupported(
-        fields.path("tools"), "this server runs no tools of the type '" +
-                                  out->left_out_tools.front().substr(0, 64) +
-                                  "' (--hosted-tools)"));
+    fields.fail(
+        ApiError::unsupported(fields.path("tools"), "this server runs no tools of the type '" +
+                                                        out->left_out_tools.front().substr(0, 64) +
+                                                        "' (--hosted-tools)"));
   }
   out->chat.tool_use = tools.use();
   return fields.error();
@@ -365,8 +365,8 @@ std::vector<std::int64_t> order_of_leaving(const JsonArray& items) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string_view type = item_type(items[i]);
     const std::string role = member_text(items[i], "role");
-    const bool is_instruction =
-        type == "additional_tools" || (type == "message" && (role == "system" || role == "developer"));
+    const bool is_instruction = type == "additional_tools" ||
+                                (type == "message" && (role == "system" || role == "developer"));
     if (i == last_user || is_instruction) {
       next += std::exchange(joins_next, false) ? 1 : 0;
       continue;

@@ -14,11 +14,11 @@ constexpr std::int64_t kMaxParts = 10'000;
 constexpr std::size_t kMaxShownType = 64;
 
 constexpr std::string_view kHostedItems[] = {
-    "web_search_call",    "file_search_call",   "image_generation_call", "code_interpreter_call",
-    "compaction",         "compaction_trigger",
+    "web_search_call",       "file_search_call", "image_generation_call",
+    "code_interpreter_call", "compaction",       "compaction_trigger",
 };
-constexpr std::string_view kHostedPrefixes[] = {"computer_call", "mcp_",        "local_shell_call",
-                                                "shell_call",    "apply_patch_call", "program"};
+constexpr std::string_view kHostedPrefixes[] = {
+    "computer_call", "mcp_", "local_shell_call", "shell_call", "apply_patch_call", "program"};
 
 bool is_hosted_item(std::string_view type) {
   return std::find(std::begin(kHostedItems), std::end(kHostedItems), type) !=
@@ -81,8 +81,7 @@ Json read_part(FieldReader& part, bool is_output) {
     part.fail(ApiError::missing(part.path("type")));
   } else if (part.ok()) {
     part.fail(ApiError::invalid("invalid_value", part.path("type"),
-                                "'" + part.path("type") + "' is '" +
-                                    type.substr(0, kMaxShownType) +
+                                "'" + part.path("type") + "' is '" + type.substr(0, kMaxShownType) +
                                     "', expected 'input_text' or 'output_text'"));
   }
   return {};
@@ -183,8 +182,8 @@ Json read_output(FieldReader& item, const std::string& type) {
   const bool is_custom = type == "custom_tool_call_output";
   need(item, "output");
   const Json* output = item.find("output");
-  Json text = output != nullptr && output->is_string() ? *output
-                                                       : Json(read_parts(item, "output", false));
+  Json text =
+      output != nullptr && output->is_string() ? *output : Json(read_parts(item, "output", false));
   JsonObject out{{"id", id_of(item, is_custom ? "ctco" : "fco")}, {"type", type}};
   keep_text(item, "call_id", &out);
   for (const char* name : {"name", "namespace"}) {

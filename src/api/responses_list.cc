@@ -34,9 +34,8 @@ std::variant<ItemPage, ApiError> read_item_page(const JsonObject& query) {
   }
   const std::string order = member_of(query, "order");
   if (!order.empty() && order != "asc" && order != "desc") {
-    return ApiError::invalid(
-        "invalid_value", "order",
-        "'order' is '" + order.substr(0, 32) + "', expected 'asc' or 'desc'");
+    return ApiError::invalid("invalid_value", "order",
+                             "'order' is '" + order.substr(0, 32) + "', expected 'asc' or 'desc'");
   }
   page.is_ascending = order == "asc";
   page.after = member_of(query, "after");
@@ -50,9 +49,8 @@ std::variant<Json, ApiError> list_items(const JsonArray& items, const ItemPage& 
   }
   auto first = ordered.begin();
   if (!page.after.empty()) {
-    first = std::find_if(ordered.begin(), ordered.end(), [&](const Json& item) {
-      return id_of_item(item) == Json(page.after);
-    });
+    first = std::find_if(ordered.begin(), ordered.end(),
+                         [&](const Json& item) { return id_of_item(item) == Json(page.after); });
     if (first == ordered.end()) {
       return ApiError::invalid("invalid_value", "after",
                                "no item with the id '" + page.after.substr(0, 128) + "'");

@@ -9,12 +9,28 @@ namespace plumb {
 namespace {
 
 // The fields that this API has for itself, or gives another meaning.
-constexpr std::string_view kOwnFields[] = {
-    "input",          "instructions",   "max_output_tokens", "previous_response_id", "store",
-    "tools",          "tool_choice",    "parallel_tool_calls", "max_tool_calls",     "reasoning",
-    "text",           "verbosity",      "include",           "top_logprobs",         "truncation",
-    "background",     "prompt",         "conversation",      "context_management",   "image",
-    "stream_options", "background_options"};
+constexpr std::string_view kOwnFields[] = {"input",
+                                           "instructions",
+                                           "max_output_tokens",
+                                           "previous_response_id",
+                                           "store",
+                                           "tools",
+                                           "tool_choice",
+                                           "parallel_tool_calls",
+                                           "max_tool_calls",
+                                           "reasoning",
+                                           "text",
+                                           "verbosity",
+                                           "include",
+                                           "top_logprobs",
+                                           "truncation",
+                                           "background",
+                                           "prompt",
+                                           "conversation",
+                                           "context_management",
+                                           "image",
+                                           "stream_options",
+                                           "background_options"};
 
 // Fields of the other APIs that have no effect here: they count as unknown.
 constexpr std::string_view kForeignFields[] = {"n",
@@ -86,8 +102,7 @@ void read_include(FieldReader& fields, ResponsesRequest* request) {
 }
 
 std::optional<std::string> read_effort(FieldReader& reasoning) {
-  return reasoning.choice("effort",
-                          {"none", "minimal", "low", "medium", "high", "xhigh", "max"});
+  return reasoning.choice("effort", {"none", "minimal", "low", "medium", "high", "xhigh", "max"});
 }
 
 void read_reasoning(FieldReader& fields, ResponsesRequest* request) {
@@ -125,8 +140,8 @@ void read_text(FieldReader& fields, ResponsesRequest* request) {
     }
     fields.absorb(text);
   }
-  JsonObject told{{"format", request->format.empty() ? JsonObject{{"type", "text"}}
-                                                     : request->format}};
+  JsonObject told{
+      {"format", request->format.empty() ? JsonObject{{"type", "text"}} : request->format}};
   if (verbosity.has_value()) {
     told.append("verbosity", *verbosity);
   }

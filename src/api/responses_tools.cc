@@ -13,8 +13,9 @@ constexpr std::int64_t kMaxResponsesTools = 512;
 constexpr std::size_t kMaxShownBytes = 64;
 
 constexpr std::string_view kHostedTools[] = {
-    "image_generation",          "file_search", "code_interpreter", "local_shell", "shell",
-    "programmatic_tool_calling", "apply_patch", "mcp",              "tool_search",
+    "image_generation", "file_search", "code_interpreter",
+    "local_shell",      "shell",       "programmatic_tool_calling",
+    "apply_patch",      "mcp",         "tool_search",
 };
 
 void refuse_tool(FieldReader& reader, const std::string& path, const std::string& what) {
@@ -106,9 +107,8 @@ void ResponsesTools::read_one(FieldReader& tool, const std::string& name_space, 
                 "is '" + out.name.substr(0, kMaxShownBytes) +
                     "' with its namespace, expected 1 to 128 letters, digits, _, -, . or :");
   }
-  const bool is_known = std::any_of(known_.begin(), known_.end(), [&](const Known& known) {
-    return known.identity == identity;
-  });
+  const bool is_known = std::any_of(known_.begin(), known_.end(),
+                                    [&](const Known& known) { return known.identity == identity; });
   if (!(is_known && skips_known)) {
     known_.push_back({out.name, std::move(identity)});
     use_.tools.push_back(std::move(out));

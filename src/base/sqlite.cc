@@ -32,7 +32,9 @@ Status sqlite_error(sqlite3* database, int result) {
 // The file must not be readable by others from its first byte on.
 Status make_private_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
   struct stat about {};
+
   const bool is_file = fd >= 0 && ::fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
   if (fd >= 0) {
     ::close(fd);
@@ -82,8 +84,7 @@ Result<bool> SqliteStatement::step() {
   if (result == SQLITE_ROW) {
     return true;
   }
-  const Status status =
-      result == SQLITE_DONE ? Status() : sqlite_error(impl_->database, result);
+  const Status status = result == SQLITE_DONE ? Status() : sqlite_error(impl_->database, result);
   reset();
   if (!status.ok()) {
     return status;
@@ -107,9 +108,9 @@ void SqliteStatement::reset() {
 std::string SqliteStatement::text(int column) const {
   const unsigned char* bytes = ::sqlite3_column_text(impl_->statement, column);
   const int size = ::sqlite3_column_bytes(impl_->statement, column);
-  return bytes == nullptr ? ""
-                          : std::string(reinterpret_cast<const char*>(bytes),
-                                        static_cast<std::size_t>(size));
+  return bytes == nullptr
+             ? ""
+             : std::string(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
 }
 
 std::int64_t SqliteStatement::number(int column) const {
@@ -125,20 +126,19 @@ Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::open(const std::string& 
     PLUMB_RETURN_IF_ERROR(make_private_file(path));
   }
   auto impl = std::make_unique<Impl>();
-  const int result = ::sqlite3_open_v2(path.empty() ? ":memory:" : path.c_str(), &impl->database,
-                                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-                                           SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
-                                       nullptr);
+  const int result = ::sqlite3_open_v2(
+      path.empty() ? ":memory:" : path.c_str(), &impl->database,
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
+      nullptr);
   if (result != SQLITE_OK) {
-    return {Status(Code::kInvalidArgument,
-                   path + ": " + std::string(::sqlite3_errstr(result)))};
+    return {Status(Code::kInvalidArgument, path + ": " + std::string(::sqlite3_errstr(result)))};
   }
   std::unique_ptr<SqliteDatabase> database(new SqliteDatabase(std::move(impl)));
   // The lock is taken by the first write and kept; a log beside the file, synchronised at each
   // commit, makes a commit one write and one fsync.
-  for (const char* sql : {"PRAGMA locking_mode = EXCLUSIVE", "PRAGMA journal_mode = WAL",
-                          "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON",
-                          "BEGIN IMMEDIATE", "COMMIT"}) {
+  for (const char* sql :
+       {"PRAGMA locking_mode = EXCLUSIVE", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
+        "PRAGMA foreign_keys = ON", "BEGIN IMMEDIATE", "COMMIT"}) {
     Status status = database->run(sql);
     if (status.code() == Code::kUnavailable) {
       return Status(Code::kUnavailable, path + ": another process has it open");

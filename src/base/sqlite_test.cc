@@ -47,7 +47,9 @@ TEST(Sqlite, a_file_is_private_and_kept) {
   {
     const auto database = open_ok(path);
     ASSERT_TRUE(database->run("CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('x')").ok());
+
     struct stat about {};
+
     for (const char* suffix : {"", "-wal"}) {
       ASSERT_EQ(::stat((path + suffix).c_str(), &about), 0) << suffix;
       EXPECT_EQ(about.st_mode & 0777U, 0600U) << suffix;

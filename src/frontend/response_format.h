@@ -51,8 +51,9 @@ class ResponseFormat {
   /// The tokens of a choice's prompt and those that the cache held are known: before its first
   /// delta.
   virtual void begin(std::int64_t /*index*/, const Usage& /*prompt*/) {}
-  /// Whether it keeps itself what the choices say: then it is given their deltas and ends even where
-  /// the response is not streamed, and complete() gets no parts.
+
+  /// Whether it keeps itself what the choices say: then it is given their deltas and ends even
+  /// where the response is not streamed, and complete() gets no parts.
   virtual bool gathers() const { return false; }
 
   /// Chunks that open a choice, if the format has some.

@@ -46,8 +46,8 @@ void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat>
 
 void Server::go_on(WaitingCall waiting) {
   if (waiting.launch) {
-    waiting.launch(*this, std::move(waiting.transaction), std::move(waiting.format),
-                   waiting.params, std::move(waiting.choices));
+    waiting.launch(*this, std::move(waiting.transaction), std::move(waiting.format), waiting.params,
+                   std::move(waiting.choices));
   } else {
     launch_call(std::move(waiting.transaction), std::move(waiting.format), waiting.params,
                 std::move(waiting.choices));

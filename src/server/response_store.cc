@@ -33,7 +33,7 @@ PRAGMA user_version = 1;
 constexpr const char* kColumns = "id, owner, parent, is_running, response, inputs, events";
 
 StoredResponse row_of(const SqliteStatement& row) {
-  return {row.text(0),        row.text(1), row.text(2), row.number(3) != 0,
+  return {row.text(0), row.text(1), row.text(2), row.number(3) != 0,
           row.text(4), row.text(5), row.text(6)};
 }
 
@@ -128,9 +128,8 @@ Status ResponseStore::recount() {
 
 // What ran when the last process ended will not end.
 Status ResponseStore::fail_interrupted() {
-  PLUMB_ASSIGN(SqliteStatement select,
-               database_->prepare(std::string("SELECT ") + kColumns +
-                                  " FROM responses WHERE is_running = 1"));
+  PLUMB_ASSIGN(SqliteStatement select, database_->prepare(std::string("SELECT ") + kColumns +
+                                                          " FROM responses WHERE is_running = 1"));
   std::vector<StoredResponse> running;
   for (;;) {
     PLUMB_ASSIGN(const bool has_row, select.step());
@@ -139,8 +138,9 @@ Status ResponseStore::fail_interrupted() {
     }
     running.push_back(row_of(select));
   }
-  PLUMB_ASSIGN(SqliteStatement update,
-               database_->prepare("UPDATE responses SET is_running = 0, response = ? WHERE id = ?"));
+  PLUMB_ASSIGN(
+      SqliteStatement update,
+      database_->prepare("UPDATE responses SET is_running = 0, response = ? WHERE id = ?"));
   for (StoredResponse& stored : running) {
     tell_interrupted(&stored);
     PLUMB_RETURN_IF_ERROR(update.bind(1, stored.response).bind(2, stored.id).run());
@@ -247,8 +247,7 @@ Result<std::vector<StoredResponse>> ResponseStore::chain(const std::string& owne
   });
 }
 
-Result<std::string> ResponseStore::find_item(const std::string& owner,
-                                             const std::string& item_id) {
+Result<std::string> ResponseStore::find_item(const std::string& owner, const std::string& item_id) {
   return wait_for<std::string>([&](std::function<void(Result<std::string>)> done) {
     return submit([this, owner, item_id, done] {
       const auto found = std::make_shared<Result<std::string>>(read_item(owner, item_id));
@@ -260,10 +259,9 @@ Result<std::string> ResponseStore::find_item(const std::string& owner,
 Status ResponseStore::write(const StoredResponse& response) {
   const std::int64_t num_bytes = size_of(response);
   if (num_bytes > limits_.max_bytes || limits_.max_entries < 1) {
-    return {Code::kResourceExhausted, "the response has " + std::to_string(num_bytes) +
-                                          " bytes, the store holds " +
-                                          std::to_string(limits_.max_bytes) +
-                                          " (--response-store-bytes)"};
+    return {Code::kResourceExhausted,
+            "the response has " + std::to_string(num_bytes) + " bytes, the store holds " +
+                std::to_string(limits_.max_bytes) + " (--response-store-bytes)"};
   }
   PLUMB_RETURN_IF_ERROR(remove(response.owner, response.id).status());
   PLUMB_RETURN_IF_ERROR(touch());
@@ -283,7 +281,8 @@ Status ResponseStore::write(const StoredResponse& response) {
                             .run());
   ++num_entries_;
   num_bytes_ += num_bytes;
-  PLUMB_ASSIGN(SqliteStatement item, database_->prepare("INSERT OR IGNORE INTO items VALUES (?, ?)"));
+  PLUMB_ASSIGN(SqliteStatement item,
+               database_->prepare("INSERT OR IGNORE INTO items VALUES (?, ?)"));
   Status status;
   visit_items(response, [&](const std::string& id, const Json&) {
     const Status added = item.bind(1, id).bind(2, response.id).run();
@@ -325,8 +324,7 @@ Status ResponseStore::make_room(std::int64_t more_bytes) {
                                 "the response store is full of responses that still run");
 }
 
-Status ResponseStore::forget_one(const std::string& select, std::int64_t now,
-                                 bool* has_forgotten) {
+Status ResponseStore::forget_one(const std::string& select, std::int64_t now, bool* has_forgotten) {
   PLUMB_ASSIGN(SqliteStatement oldest, database_->prepare(select));
   oldest.bind(1, now);
   PLUMB_ASSIGN(*has_forgotten, oldest.step());
@@ -379,9 +377,8 @@ Result<std::vector<StoredResponse>> ResponseStore::read_chain(const std::string&
   std::vector<StoredResponse> chain;
   for (std::string next = id; !next.empty(); next = chain.back().parent) {
     if (chain.size() == kMaxChain) {
-      return Status(Code::kInvalidArgument,
-                    "the conversation goes back over more than " + std::to_string(kMaxChain) +
-                        " responses");
+      return Status(Code::kInvalidArgument, "the conversation goes back over more than " +
+                                                std::to_string(kMaxChain) + " responses");
     }
     PLUMB_ASSIGN(Found found, read(owner, next));
     if (!found.has_value()) {
@@ -393,8 +390,7 @@ Result<std::vector<StoredResponse>> ResponseStore::read_chain(const std::string&
   return chain;
 }
 
-Result<std::string> ResponseStore::read_item(const std::string& owner,
-                                             const std::string& item_id) {
+Result<std::string> ResponseStore::read_item(const std::string& owner, const std::string& item_id) {
   PLUMB_ASSIGN(SqliteStatement select,
                database_->prepare("SELECT r.id FROM items AS i JOIN responses AS r ON r.id = "
                                   "i.response_id WHERE i.item_id = ? AND r.owner = ? "

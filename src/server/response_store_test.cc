@@ -225,8 +225,7 @@ TEST_F(ResponseStoreTest, a_killed_process_has_lost_nothing_that_it_reported) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       ::close(ends[0]);
-      Result<std::unique_ptr<ResponseStore>> store =
-          ResponseStore::open(path_, {}, system_clock());
+      Result<std::unique_ptr<ResponseStore>> store = ResponseStore::open(path_, {}, system_clock());
       for (std::int32_t i = 0; store.ok(); ++i) {
         std::promise<bool> turn;
         store.value()->put(response(std::to_string(round) + "-" + std::to_string(i), "a", "",

@@ -13,8 +13,8 @@ std::string owner_of(const Principal& principal) {
 }
 
 StoredResponse ResponseTurn::record(bool is_running, std::string events) const {
-  return {assembler->id(), owner,  parent,           is_running, to_text(assembler->response()),
-          inputs,          std::move(events)};
+  return {assembler->id(),  owner, parent, is_running, to_text(assembler->response()), inputs,
+          std::move(events)};
 }
 
 void LiveResponses::add(const std::string& owner, const std::string& id) {

@@ -78,9 +78,9 @@ Status Server::open_response_store() {
     PLUMB_ASSIGN(const std::string secret,
                  read_file(options_.reasoning_key_file, kMaxKeyFileBytes));
     if (secret.size() < kMinSecretBytes) {
-      return {Code::kInvalidArgument,
-              "--reasoning-key-file: has " + std::to_string(secret.size()) +
-                  " bytes, expected at least " + std::to_string(kMinSecretBytes)};
+      return {Code::kInvalidArgument, "--reasoning-key-file: has " + std::to_string(secret.size()) +
+                                          " bytes, expected at least " +
+                                          std::to_string(kMinSecretBytes)};
     }
     seal_ = std::make_unique<Seal>(secret);
   }
@@ -284,8 +284,7 @@ Server::Prepared Server::prepare_response(const Json& body, const Asker& asker) 
                                 &clock = parts_.clock](ResponseEnvelope envelope,
                                                        const ChatRequest&,
                                                        const std::vector<ChoiceRequest>&) {
-    turn->assembler =
-        std::make_shared<ResponsesAssembler>(std::move(envelope), echo, tools, style);
+    turn->assembler = std::make_shared<ResponsesAssembler>(std::move(envelope), echo, tools, style);
     return std::make_unique<ResponsesFormat>(turn->assembler, clock);
   };
   Launch launch = [turn](Server& server, Transaction transaction,

@@ -159,9 +159,8 @@ void Server::delete_response(Transaction transaction, const std::string& id) {
   }
   store_->erase(owner, id, [this, is_live, answer](Result<bool> erased) {
     const bool is_gone = erased.ok() && (erased.value() || is_live);
-    loop_->post([answer, erased = is_gone ? Result<bool>(true) : std::move(erased)] {
-      answer(erased);
-    });
+    loop_->post(
+        [answer, erased = is_gone ? Result<bool>(true) : std::move(erased)] { answer(erased); });
   });
 }
 

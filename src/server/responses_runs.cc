@@ -119,15 +119,14 @@ BackgroundRun* Server::find_run(const std::string& owner, const std::string& id)
 void Server::read_events(const std::string& id, Transaction transaction,
                          std::shared_ptr<const EventLog> log, std::int64_t first) {
   const std::uint64_t number = next_call_++;
-  auto reader = std::make_unique<EventReader>(
-      *loop_, std::move(transaction), std::move(log), first, options_.heartbeat,
-      [this, id, number] {
-        const auto of_response = readers_.find(id);
-        of_response->second.erase(number);
-        if (of_response->second.empty()) {
-          readers_.erase(of_response);
-        }
-      });
+  auto reader = std::make_unique<EventReader>(*loop_, std::move(transaction), std::move(log), first,
+                                              options_.heartbeat, [this, id, number] {
+                                                const auto of_response = readers_.find(id);
+                                                of_response->second.erase(number);
+                                                if (of_response->second.empty()) {
+                                                  readers_.erase(of_response);
+                                                }
+                                              });
   EventReader& started = *readers_[id].emplace(number, std::move(reader)).first->second;
   started.start();
 }

@@ -468,14 +468,14 @@ void Server::run_call(std::uint64_t id, Transaction transaction,
                       const GenerationParams& params, std::vector<ChoiceRequest> choices,
                       std::function<void()> on_forgotten) {
   trace(params, &transaction, &choices);
-  auto call = std::make_unique<Call>(*loop_, options_, metrics_, std::move(transaction),
-                                     std::move(format), setup,
-                                     [this, id, on_forgotten = std::move(on_forgotten)] {
-                                       if (on_forgotten) {
-                                         on_forgotten();
-                                       }
-                                       forget(id);
-                                     });
+  auto call =
+      std::make_unique<Call>(*loop_, options_, metrics_, std::move(transaction), std::move(format),
+                             setup, [this, id, on_forgotten = std::move(on_forgotten)] {
+                               if (on_forgotten) {
+                                 on_forgotten();
+                               }
+                               forget(id);
+                             });
   count_call(1);
   Call& started = *calls_.emplace(id, std::move(call)).first->second;
   started.start(parts_.service, std::move(choices));

@@ -149,10 +149,9 @@ class Server final : public HttpHandler {
       ResponseEnvelope envelope, const ChatRequest& request,
       const std::vector<ChoiceRequest>& choices)>;
   /// How a call goes on once its grammar is there.
-  using Launch =
-      std::function<void(Server& server, Transaction transaction,
-                         std::unique_ptr<ResponseFormat> format, const GenerationParams& params,
-                         std::vector<ChoiceRequest> choices)>;
+  using Launch = std::function<void(
+      Server& server, Transaction transaction, std::unique_ptr<ResponseFormat> format,
+      const GenerationParams& params, std::vector<ChoiceRequest> choices)>;
   /// What every dialect does with a conversation. `id` makes the id of the response. Without
   /// `launch` it becomes a call.
   Prepared prepare_conversation(ChatRequest request, std::string (*id)(),
@@ -290,7 +289,7 @@ class Server final : public HttpHandler {
   ThroughputMeter throughput_;                                    // loop thread
   std::unique_ptr<Seal> seal_;                            // of reasoning that clients keep
   LiveResponses live_responses_;
-  std::map<std::string, std::uint64_t> response_calls_;  // by response id; loop thread
+  std::map<std::string, std::uint64_t> response_calls_;         // by response id; loop thread
   std::map<std::string, std::unique_ptr<BackgroundRun>> runs_;  // by response id; loop thread
   std::map<std::string, std::map<std::uint64_t, std::unique_ptr<EventReader>>>
       readers_;  // of responses, by their ids; loop thread
