@@ -42,6 +42,13 @@ std::size_t escape_bytes(std::string_view text) {
   return text.size() < 2 * kUnicodeEscape ? 0 : 2 * kUnicodeEscape;
 }
 
+// Bytes of the character at the beginning of the text; 0 = it is not whole.
+std::size_t character_bytes(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text.front());
+  const std::size_t size = lead >= 0xF0U ? 4 : lead >= 0xE0U ? 3 : lead >= 0xC0U ? 2 : 1;
+  return size <= text.size() ? size : 0;
+}
+
 }  // namespace
 
 // True once the opening is read; kOther if the arguments begin in another way.
@@ -70,12 +77,10 @@ std::string CustomInputReader::take_string() {
   std::string literal;  // of whole escapes
   std::size_t at = 0;
   while (at < held_.size() && held_[at] != '"') {
-    std::size_t size = 1;
-    if (held_[at] == '\\') {
-      size = escape_bytes(std::string_view(held_).substr(at));
-      if (size == 0) {
-        break;
-      }
+    const std::string_view rest = std::string_view(held_).substr(at);
+    const std::size_t size = rest.front() == '\\' ? escape_bytes(rest) : character_bytes(rest);
+    if (size == 0) {
+      break;
     }
     literal.append(held_, at, size);
     at += size;

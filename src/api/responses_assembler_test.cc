@@ -73,6 +73,8 @@ class Scene {
   void check() const {
     std::vector<std::string> added;
     std::vector<std::string> texts(16);
+    const Json response = assembler_.response();
+    const JsonArray& output = response.find("output")->as_array();
     for (std::size_t i = 0; i < events_.size(); ++i) {
       const Json& event = events_[i];
       EXPECT_EQ(event.find("sequence_number")->as_int(), static_cast<std::int64_t>(i));
@@ -98,13 +100,12 @@ class Scene {
         }
         if (type == "response.output_item.done") {
           EXPECT_EQ(event.find("item")->find("id")->as_string(), added[place]);
-          const Json& item = assembler_.response().find("output")->as_array()[place];
-          EXPECT_EQ(to_text(*event.find("item")), to_text(item));
+          EXPECT_EQ(to_text(*event.find("item")), to_text(output[place]));
         }
       }
     }
-    EXPECT_EQ(to_text(*events_.back().find("response")), to_text(assembler_.response()));
-    EXPECT_EQ(assembler_.response().find("output")->as_array().size(), added.size());
+    EXPECT_EQ(to_text(*events_.back().find("response")), to_text(response));
+    EXPECT_EQ(output.size(), added.size());
   }
 
  private:
@@ -169,7 +170,7 @@ TEST(ResponsesAssembler, blanks_before_a_call_are_no_message) {
   scene.text("\n");
   scene.end(FinishReason::kToolCalls);
   scene.check();
-  EXPECT_EQ(scene.assembler().response().find("output")->as_array().size(), 2U);
+  EXPECT_EQ(scene.assembler().output().size(), 2U);
 }
 
 TEST(ResponsesAssembler, blanks_alone_are_an_answer) {
@@ -182,7 +183,7 @@ TEST(ResponsesAssembler, blanks_alone_are_an_answer) {
   EXPECT_EQ(item_text(response.find("output")->as_array().at(1), "content"), "\n ");
   Scene silent;
   silent.end();
-  EXPECT_TRUE(silent.assembler().response().find("output")->as_array().empty());
+  EXPECT_TRUE(silent.assembler().output().empty());
 }
 
 TEST(ResponsesAssembler, custom_tools_give_their_raw_input_and_namespaces_their_names) {
