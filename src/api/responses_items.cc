@@ -153,7 +153,7 @@ Json read_reasoning(FieldReader& item) {
   return out;
 }
 
-Json read_function_call(FieldReader& item) {
+Json read_call_of_function(FieldReader& item) {
   JsonObject out{{"id", id_of(item, "fc")},
                  {"type", "function_call"},
                  {"call_id", needed_text(item, "call_id")},
@@ -245,7 +245,7 @@ Json read_item(FieldReader& item, const std::string& type) {
     return read_reasoning(item);
   }
   if (type == "function_call") {
-    return read_function_call(item);
+    return read_call_of_function(item);
   }
   if (type == "custom_tool_call") {
     return read_custom_call(item);

@@ -105,7 +105,7 @@ std::optional<std::string> read_effort(FieldReader& reasoning) {
   return reasoning.choice("effort", {"none", "minimal", "low", "medium", "high", "xhigh", "max"});
 }
 
-void read_reasoning(FieldReader& fields, ResponsesRequest* request) {
+void read_reasoning_wish(FieldReader& fields, ResponsesRequest* request) {
   JsonObject told{{"effort", nullptr}, {"summary", nullptr}};
   if (const JsonObject* object = fields.object("reasoning")) {
     FieldReader reasoning(*object, fields.path("reasoning"));
@@ -189,7 +189,7 @@ void read_own(FieldReader& fields, const ApiLimits& limits, ResponsesRequest* re
   }
   request->truncates = fields.choice("truncation", {"auto", "disabled"}) == "auto";
   read_include(fields, request);
-  read_reasoning(fields, request);
+  read_reasoning_wish(fields, request);
   read_text(fields, request);
   read_tokens(fields, limits, request);
   read_stream_options(fields, request->generation.stream);

@@ -2,6 +2,7 @@
 #include "api/responses_request.h"
 
 #include <gtest/gtest.h>
+#include <span>
 #include <string>
 
 #include "api/responses_list.h"
@@ -15,12 +16,13 @@ Json parsed(const std::string& text) {
   return json.ok() ? json.value() : Json();
 }
 
-std::variant<ResponsesRequest, ApiError> read(const std::string& body, HostedRules hosted = {}) {
+std::variant<ResponsesRequest, ApiError> read_request(const std::string& body,
+                                                      HostedRules hosted = {}) {
   return read_responses_request(parsed(body), {}, {}, hosted);
 }
 
 ResponsesRequest read_ok(const std::string& body) {
-  auto out = read(body);
+  auto out = read_request(body);
   if (const auto* error = std::get_if<ApiError>(&out)) {
     ADD_FAILURE() << body << ": " << error->message;
     return {};
@@ -32,7 +34,7 @@ std::variant<ResponsesConversation, ApiError> converse(const std::string& body,
                                                        const std::string& inherited = "[]",
                                                        HostedRules hosted = {},
                                                        const Unseal& unseal = {}) {
-  auto request = read(body, hosted);
+  auto request = read_request(body, hosted);
   if (const auto* error = std::get_if<ApiError>(&request)) {
     return *error;
   }
@@ -62,6 +64,18 @@ struct Refusal {
   const char* code;
   const char* param;
 };
+
+void expect_refusals(std::span<const Refusal> refusals) {
+  for (const Refusal& refusal : refusals) {
+    const auto out = converse(refusal.body);
+    const auto* error = std::get_if<ApiError>(&out);
+    ASSERT_NE(error, nullptr) << refusal.body;
+    EXPECT_EQ(error->http_status, 400) << refusal.body;
+    EXPECT_EQ(error->code, refusal.code) << refusal.body << " " << error->message;
+    EXPECT_EQ(error->param, refusal.param) << refusal.body << " " << error->message;
+    EXPECT_EQ(error->message.find("response_format"), std::string::npos) << error->message;
+  }
+}
 
 TEST(ResponsesRequest, refuses_by_field) {
   const Refusal refusals[] = {
@@ -100,6 +114,12 @@ TEST(ResponsesRequest, refuses_by_field) {
        "missing_required_parameter", "text.format.schema"},
       {R"({"input":"x","text":{"format":{"type":"json_object"}},"regex":"a"})", "invalid_value",
        "text.format"},
+  };
+  expect_refusals(refusals);
+}
+
+TEST(ResponsesRequest, refuses_tools_by_field) {
+  const Refusal refusals[] = {
       {R"({"input":"x","tools":[{"type":"function"}]})", "missing_required_parameter",
        "tools[0].name"},
       {R"({"input":"x","tools":[{"type":"magic"}]})", "invalid_value", "tools[0].type"},
@@ -120,15 +140,7 @@ TEST(ResponsesRequest, refuses_by_field) {
        R"("tools":[{"type":"web_search"}]}})",
        "unsupported_parameter", "tool_choice.tools"},
   };
-  for (const Refusal& refusal : refusals) {
-    const auto out = converse(refusal.body);
-    const auto* error = std::get_if<ApiError>(&out);
-    ASSERT_NE(error, nullptr) << refusal.body;
-    EXPECT_EQ(error->http_status, 400) << refusal.body;
-    EXPECT_EQ(error->code, refusal.code) << refusal.body << " " << error->message;
-    EXPECT_EQ(error->param, refusal.param) << refusal.body << " " << error->message;
-    EXPECT_EQ(error->message.find("response_format"), std::string::npos) << error->message;
-  }
+  expect_refusals(refusals);
 }
 
 TEST(ResponsesRequest, a_text_is_one_message_and_instructions_come_first) {

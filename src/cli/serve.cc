@@ -53,6 +53,7 @@ class ServeCommand final : public Command {
   void declare(CLI::App& app) override {
     add_model(app, serving_.model);
     add_struct(app, server_);
+    add_struct(app, server_.responses);
     add_struct(app, serving_.engine);
     add_struct(app, serving_.grammar);
     add_struct(app, serving_.parsers);
@@ -148,6 +149,7 @@ class ServeCommand final : public Command {
   Json describe(const Serving& serving) {
     Json info = serving.describe();
     info.as_object().set("server", options_to_json(bind_options(server_)));
+    info.as_object().set("responses", options_to_json(bind_options(server_.responses)));
     return info;
   }
 

@@ -48,10 +48,10 @@ std::variant<Json, ApiError> read_operation_body(const HttpRequest& request) {
 
 }  // namespace
 
-void Server::post_route(std::string path, Prepare prepare, Dialect dialect, Place place) {
+void Server::post_route(std::string path, Prepare prepare, Dialect dialect, MayWait may_wait) {
   router_.add({"POST", std::move(path), RouteClass::kNormal,
-               [this, prepare, place](Transaction transaction, const std::string&) {
-                 prepare_and_run(std::move(transaction), prepare, place);
+               [this, prepare, may_wait](Transaction transaction, const std::string&) {
+                 prepare_and_run(std::move(transaction), prepare, may_wait);
                },
                dialect});
 }
@@ -92,7 +92,7 @@ void Server::finish_preparation(Transaction transaction, Prepared prepared) {
   std::get<0>(prepared)(*this, std::move(transaction));
 }
 
-void Server::prepare_and_run(Transaction transaction, Prepare prepare, Place place) {
+void Server::prepare_and_run(Transaction transaction, Prepare prepare, MayWait may_wait) {
   if (const std::optional<ApiError> error = type_error(transaction.request)) {
     transaction.send_error(*error);
     return;
@@ -101,7 +101,8 @@ void Server::prepare_and_run(Transaction transaction, Prepare prepare, Place pla
     transaction.send_error(shutting_down());
     return;
   }
-  if (place == Place::kWorker || transaction.request.body.size() > kWorkerBodyBytes) {
+  const std::string& body = transaction.request.body;
+  if (body.size() > kWorkerBodyBytes || (may_wait != nullptr && may_wait(body))) {
     prepare_on_worker(std::move(transaction), prepare);
     return;
   }

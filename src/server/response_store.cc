@@ -81,7 +81,7 @@ Result<std::unique_ptr<ResponseStore>> ResponseStore::open(const std::string& pa
   PLUMB_ASSIGN(std::unique_ptr<SqliteDatabase> database, SqliteDatabase::open(path));
   std::unique_ptr<ResponseStore> store(new ResponseStore(std::move(database), limits, clock));
   PLUMB_RETURN_IF_ERROR(store->set_up().with(path));
-  store->thread_ = Thread("responses", [raw = store.get()] { raw->work(); });
+  store->thread_.emplace("responses", [raw = store.get()] { raw->work(); });
   return store;
 }
 

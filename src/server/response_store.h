@@ -103,7 +103,7 @@ class ResponseStore {
   std::int64_t next_use_ = 1;      // order of use; the store's thread
   std::vector<std::string> used_;  // ids read since the last write; the store's thread
   BoundedQueue<Task> tasks_;
-  Thread thread_;
+  std::optional<Thread> thread_;  // from open() on
 };
 
 }  // namespace plumb

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "fake_clock.h"
+#include "support/fake_clock.h"
 
 namespace plumb {
 namespace {

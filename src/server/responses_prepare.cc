@@ -72,11 +72,11 @@ ApiError still_running(const std::string& id) {
 
 Status Server::open_response_store() {
   seal_ = std::make_unique<Seal>();
-  if (!options_.reasoning_key_file.empty()) {
+  if (!options_.responses.reasoning_key_file.empty()) {
     PLUMB_RETURN_IF_ERROR(
-        check_private_file(options_.reasoning_key_file).with("--reasoning-key-file"));
+        check_private_file(options_.responses.reasoning_key_file).with("--reasoning-key-file"));
     PLUMB_ASSIGN(const std::string secret,
-                 read_file(options_.reasoning_key_file, kMaxKeyFileBytes));
+                 read_file(options_.responses.reasoning_key_file, kMaxKeyFileBytes));
     if (secret.size() < kMinSecretBytes) {
       return {Code::kInvalidArgument, "--reasoning-key-file: has " + std::to_string(secret.size()) +
                                           " bytes, expected at least " +
@@ -84,14 +84,14 @@ Status Server::open_response_store() {
     }
     seal_ = std::make_unique<Seal>(secret);
   }
-  if (options_.response_store == "off") {
+  if (options_.responses.store == "off") {
     return {};
   }
   const ResponseStoreLimits limits{
-      options_.response_store_entries, options_.response_store_bytes,
-      std::chrono::duration_cast<std::chrono::seconds>(options_.response_store_ttl)};
+      options_.responses.store_entries, options_.responses.store_bytes,
+      std::chrono::duration_cast<std::chrono::seconds>(options_.responses.store_ttl)};
   Result<std::unique_ptr<ResponseStore>> store = ResponseStore::open(
-      options_.response_store == "memory" ? "" : options_.response_store, limits, parts_.clock);
+      options_.responses.store == "memory" ? "" : options_.responses.store, limits, parts_.clock);
   if (!store.ok()) {
     return store.status().with("--response-store");
   }
@@ -100,7 +100,8 @@ Status Server::open_response_store() {
 }
 
 HostedRules Server::hosted_rules() const {
-  return {options_.hosted_tools == HostedUse::kReject, options_.hosted_items == HostedUse::kReject};
+  return {options_.responses.hosted_tools == HostedUse::kReject,
+          options_.responses.hosted_items == HostedUse::kReject};
 }
 
 std::optional<ApiError> Server::load_history(const std::string& owner, ResponsePlan* plan) const {
@@ -274,7 +275,7 @@ Server::Prepared Server::prepare_response(const Json& body, const Asker& asker) 
   turn->left_out_items = request.input.left_out;
   ResponsesStyle style;
   style.shows_logprobs = request.shows_logprobs;
-  style.shows_summary = request.shows_summary && options_.reasoning_as_summary;
+  style.shows_summary = request.shows_summary && options_.responses.reasoning_as_summary;
   if (request.shows_encrypted_reasoning) {
     style.seal = [seal = seal_.get(), owner = turn->owner](std::string_view text) {
       return seal->close(text, owner);

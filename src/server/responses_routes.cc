@@ -35,6 +35,12 @@ std::string query_text(const JsonObject& query, std::string_view name) {
   return value != nullptr ? value->as_string() : "";
 }
 
+// Stored responses and items are looked for where one of these is named.
+bool may_name_stored(std::string_view body) {
+  return body.find("\"previous_response_id\"") != std::string_view::npos ||
+         body.find("\"id\"") != std::string_view::npos;
+}
+
 }  // namespace
 
 void Server::add_response_routes() {
@@ -45,9 +51,9 @@ void Server::add_response_routes() {
                    (this->*handler)(std::move(transaction), id);
                  }});
   };
-  post_route("/v1/responses", &Server::prepare_response, Dialect::kOpenAi, Place::kWorker);
+  post_route("/v1/responses", &Server::prepare_response, Dialect::kOpenAi, &may_name_stored);
   post_route("/v1/responses/input_tokens", &Server::prepare_input_tokens, Dialect::kOpenAi,
-             Place::kWorker);
+             &may_name_stored);
   // Clients that find no such route do without it.
   router_.add({"POST", "/v1/responses/compact", RouteClass::kNormal,
                [](Transaction transaction, const std::string&) {

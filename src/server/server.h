@@ -124,19 +124,16 @@ class Server final : public HttpHandler {
   };
 
   using Prepare = Prepared (Server::*)(const Json& body, const Asker& asker) const;
-  /// Where a body is prepared.
-  enum class Place : unsigned char {
-    kBySize,  ///< on the loop (small ones) or on the worker (large ones)
-    kWorker,  ///< always there, because it may wait
-  };
-
-  /// Parses and prepares, then goes on on the loop.
+  /// Whether preparing that body may wait for something, so that it is not done on the loop.
+  using MayWait = bool (*)(std::string_view body);
+  /// Parses and prepares on the loop (small bodies) or on the worker (large ones, and those that
+  /// may wait), then goes on on the loop.
   void post_route(std::string path, Prepare prepare, Dialect dialect = Dialect::kOpenAi,
-                  Place place = Place::kBySize);
+                  MayWait may_wait = nullptr);
   using Operation = void (Server::*)(FieldReader& fields, Transaction transaction);
   /// A route whose small body is read on the loop, also while the server drains.
   void operation_route(std::string path, RouteClass access, Operation handler);
-  void prepare_and_run(Transaction transaction, Prepare prepare, Place place = Place::kBySize);
+  void prepare_and_run(Transaction transaction, Prepare prepare, MayWait may_wait = nullptr);
   void prepare_on_worker(Transaction transaction, Prepare prepare);
   void end_preparation(std::uint64_t id, Prepared prepared);
   void finish_preparation(Transaction transaction, Prepared prepared);

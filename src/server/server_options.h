@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/option_field.h"
+#include "server/response_options.h"
 
 namespace plumb {
 
@@ -18,12 +19,6 @@ enum class PrefixScope : unsigned char {
   kShared,     ///< everybody's
   kPrincipal,  ///< those of the same key; without keys everybody's
   kNone,       ///< no other request's; the choices of one request share
-};
-
-/// What becomes of the tools and items in /v1/responses that only a hosted API could run.
-enum class HostedUse : unsigned char {
-  kIgnore,  ///< they are left out and named in a header
-  kReject,
 };
 
 /// How the HTTP server listens and what it allows.
@@ -50,16 +45,9 @@ struct ServerOptions {
   std::int64_t max_n = 128;
   PrefixScope prefix_scope = PrefixScope::kPrincipal;
   std::vector<std::string> metrics_compat;
-  std::string response_store = "memory";
-  std::int64_t response_store_entries = 10'000;
-  std::int64_t response_store_bytes = std::int64_t{1} << 30;
-  std::chrono::milliseconds response_store_ttl{std::chrono::hours(24)};
-  HostedUse hosted_tools = HostedUse::kIgnore;
-  HostedUse hosted_items = HostedUse::kIgnore;
-  bool reasoning_as_summary = true;
-  std::string reasoning_key_file;
   std::string otlp_endpoint;
   std::string otlp_service_name;
+  ResponseOptions responses;  ///< options of their own
   std::chrono::milliseconds header_delay{5000};
   std::chrono::milliseconds heartbeat{15000};
   std::chrono::milliseconds drain_timeout{30000};
@@ -110,27 +98,6 @@ struct ServerOptions {
                                 Choice<PrefixScope>{"none", PrefixScope::kNone}}),
         field(&S::metrics_compat, "metrics-compat",
               "also show the metrics under the names of these servers: vllm, sglang, llamacpp"),
-        path_field(&S::response_store, "response-store",
-                   "where responses of /v1/responses are kept: memory, off, or this file"),
-        field(&S::response_store_entries, "response-store-entries",
-              "responses that are kept; the least recently used give way", 1, 100'000'000),
-        bytes_field(&S::response_store_bytes, "response-store-bytes", "bytes of kept responses",
-                    1 << 20),
-        field(&S::response_store_ttl, "response-store-ttl", "how long responses are kept", 1,
-              31'536'000),
-        choice_field(&S::hosted_tools, "hosted-tools",
-                     "tools of /v1/responses that only a hosted API could run: left out and named "
-                     "in a header, or refused",
-                     std::array{Choice<HostedUse>{"ignore", HostedUse::kIgnore},
-                                Choice<HostedUse>{"reject", HostedUse::kReject}}),
-        choice_field(&S::hosted_items, "hosted-items", "the same for items of the input",
-                     std::array{Choice<HostedUse>{"ignore", HostedUse::kIgnore},
-                                Choice<HostedUse>{"reject", HostedUse::kReject}}),
-        field(&S::reasoning_as_summary, "reasoning-as-summary",
-              "where /v1/responses asks for a summary of the reasoning, tell the reasoning itself"),
-        path_field(&S::reasoning_key_file, "reasoning-key-file",
-                   "file (mode 0600) with a secret that seals encrypted reasoning; default: a new "
-                   "one at each start"),
         field(&S::otlp_endpoint, "otlp-endpoint",
               "send traces to this collector (OTLP over HTTP, JSON), for example "
               "http://127.0.0.1:4318; default: OTEL_EXPORTER_OTLP_ENDPOINT"),

@@ -103,7 +103,8 @@ TEST(ServedResponses, the_prompt_is_that_of_the_chat) {
   EXPECT_EQ(int_at(response, {"usage", "input_tokens"}), int_at(chat, {"usage", "prompt_tokens"}));
   EXPECT_EQ(text_at(response, {"output", 0, "content", 0, "text"}),
             text_at(chat, {"choices", 0, "message", "content"}));
-  const Json counted = scene.post("/v1/responses/input_tokens", body(R"("instructions":"Be brief")"));
+  const Json counted =
+      scene.post("/v1/responses/input_tokens", body(R"("instructions":"Be brief")"));
   EXPECT_EQ(text_at(counted, {"object"}), "response.input_tokens");
   EXPECT_EQ(int_at(counted, {"input_tokens"}), int_at(response, {"usage", "input_tokens"}));
 }
@@ -126,8 +127,8 @@ TEST(ServedResponses, a_stream_tells_what_the_whole_answer_says) {
 TEST(ServedResponses, required_calls_are_items) {
   ServedScene scene;
   const std::string call = R"({"input":"Hello","max_output_tokens":200,"temperature":1,"seed":3,)"
-                           R"("tools":[)" + std::string(kTool) +
-                           R"(],"tool_choice":{"type":"function","name":"f"})";
+                           R"("tools":[)" +
+                           std::string(kTool) + R"(],"tool_choice":{"type":"function","name":"f"})";
   const Json whole = scene.post(kResponses, call + "}");
   ASSERT_EQ(array_at(whole, {"output"}).size(), 1U) << to_text(whole);
   const Json item = at(whole, {"output", 0});
@@ -138,7 +139,8 @@ TEST(ServedResponses, required_calls_are_items) {
   const std::string city = text_at(parse_json(text_at(item, {"arguments"})).value(), {"city"});
   EXPECT_TRUE(city == "Rome" || city == "Oslo") << city;
   EXPECT_EQ(text_at(whole, {"status"}), "completed");
-  const std::vector<Json> events = events_of(scene.send("POST", kResponses, call + R"(,"stream":true})"));
+  const std::vector<Json> events =
+      events_of(scene.send("POST", kResponses, call + R"(,"stream":true})"));
   check_stream(events);
   EXPECT_EQ(text_at(events.back(), {"type"}), "response.completed");
   EXPECT_EQ(output_without_ids(at(events.back(), {"response"})), output_without_ids(whole));
@@ -183,7 +185,7 @@ TEST(ServedResponses, what_only_a_hosted_api_runs_is_named_in_headers) {
   EXPECT_EQ(response.headers.find("x-plumb-ignored-tools"), "web_search");
   EXPECT_EQ(response.headers.find("x-plumb-ignored-items"), "web_search_call");
   ServerOptions strict;
-  strict.hosted_tools = HostedUse::kReject;
+  strict.responses.hosted_tools = HostedUse::kReject;
   ServedScene refusing(strict);
   EXPECT_EQ(text_at(refusing.post(kResponses, hosted, 400), {"error", "param"}), "tools");
 }
@@ -220,8 +222,9 @@ TEST(ServedResponses, refusals_name_the_field) {
 
 TEST(ServedResponses, a_limit_beyond_the_context_is_all_that_is_left) {
   ServedScene scene;
-  EXPECT_EQ(scene.send("POST", kResponses,
-                       R"({"input":"x","max_output_tokens":100000000,"stop":["e"," ","a","t"]})")
+  EXPECT_EQ(scene
+                .send("POST", kResponses,
+                      R"({"input":"x","max_output_tokens":100000000,"stop":["e"," ","a","t"]})")
                 .status,
             200);
 }
@@ -261,8 +264,8 @@ TEST(ServedResponses, a_chain_of_responses_is_one_conversation) {
     history.emplace_back(JsonObject{{"role", "user"}, {"content", input}});
     const Json whole = scene.post(
         kResponses,
-        to_text(JsonObject{{"input", history}, {"max_output_tokens", 4}, {"temperature", 0},
-                           {"store", false}}));
+        to_text(JsonObject{
+            {"input", history}, {"max_output_tokens", 4}, {"temperature", 0}, {"store", false}}));
     EXPECT_EQ(int_at(response, {"usage", "input_tokens"}),
               int_at(whole, {"usage", "input_tokens"}));
     EXPECT_EQ(output_without_ids(response), output_without_ids(whole));
@@ -278,10 +281,10 @@ TEST(ServedResponses, a_chain_of_responses_is_one_conversation) {
 
 TEST(ServedResponses, kept_responses_are_got_listed_and_deleted) {
   ServedScene scene;
-  const HttpResponse made = scene.send(
-      "POST", kResponses,
-      R"({"input":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},)"
-      R"({"role":"user","content":"c"}],"max_output_tokens":2})");
+  const HttpResponse made =
+      scene.send("POST", kResponses,
+                 R"({"input":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},)"
+                 R"({"role":"user","content":"c"}],"max_output_tokens":2})");
   const Json response = parse_json(made.body).value();
   const std::string path = std::string(kResponses) + "/" + text_at(response, {"id"});
   EXPECT_EQ(scene.send("GET", path).body, made.body);
@@ -291,9 +294,9 @@ TEST(ServedResponses, kept_responses_are_got_listed_and_deleted) {
   EXPECT_EQ(text_at(list, {"data", 0, "content", 0, "text"}), "c");
   EXPECT_EQ(text_at(list, {"has_more"}), "true");
   const Json rest =
-      parse_json(scene.send("GET", path + "/input_items?order=desc&after=" +
-                                       text_at(list, {"last_id"}))
-                     .body)
+      parse_json(
+          scene.send("GET", path + "/input_items?order=desc&after=" + text_at(list, {"last_id"}))
+              .body)
           .value();
   EXPECT_EQ(text_at(rest, {"data", 0, "content", 0, "text"}), "a");
   EXPECT_EQ(scene.send("GET", path + "/input_items?limit=0").status, 400);
@@ -305,8 +308,8 @@ TEST(ServedResponses, kept_responses_are_got_listed_and_deleted) {
   scene.post(kResponses, R"({"input":[{"type":"item_reference","id":")" + item +
                              R"("},{"role":"user","content":"d"}],"max_output_tokens":1})");
   const Json deleted = parse_json(scene.send("DELETE", path).body).value();
-  EXPECT_EQ(to_text(deleted), R"({"id":")" + text_at(response, {"id"}) +
-                                  R"(","object":"response","deleted":true})");
+  EXPECT_EQ(to_text(deleted),
+            R"({"id":")" + text_at(response, {"id"}) + R"(","object":"response","deleted":true})");
   for (const auto& [method, suffix] : {std::pair{"GET", ""},
                                        {"DELETE", ""},
                                        {"GET", "/input_items"},
@@ -325,7 +328,7 @@ TEST(ServedResponses, store_false_keeps_nothing_and_off_refuses_the_background) 
   EXPECT_EQ(scene.send("GET", std::string(kResponses) + "/" + text_at(response, {"id"})).status,
             404);
   ServerOptions off;
-  off.response_store = "off";
+  off.responses.store = "off";
   ServedScene forgetful(off);
   const Json kept = forgetful.post(kResponses, body());
   const std::string id = text_at(kept, {"id"});
@@ -431,8 +434,7 @@ TEST(ServedResponses, a_running_response_is_cancelled_and_no_parent) {
   const std::string endless =
       R"({"input":"Hello","background":true,"ignore_eos":true,"max_output_tokens":100000})";
   const std::string id = text_at(scene.post(kResponses, endless), {"id"});
-  const Json child =
-      scene.post(kResponses, body(R"("previous_response_id":")" + id + R"(")"), 409);
+  const Json child = scene.post(kResponses, body(R"("previous_response_id":")" + id + R"(")"), 409);
   EXPECT_EQ(text_at(child, {"error", "code"}), "response_in_progress");
   const std::string path = std::string(kResponses) + "/" + id;
   const Json cancelled = parse_json(scene.send("POST", path + "/cancel").body).value();
@@ -464,7 +466,7 @@ TEST(ServedResponses, a_file_keeps_responses_over_a_restart) {
   const std::string path =
       testing::TempDir() + "plumb_served_responses_" + std::to_string(::getpid()) + ".db";
   ServerOptions options;
-  options.response_store = path;
+  options.responses.store = path;
   std::string id;
   std::string made;
   {
