@@ -403,6 +403,7 @@ std::vector<Json> ResponsesAssembler::fail(const ApiError& error) {
   status_ = "failed";
   error_ = JsonObject{{"code", failure_code(error)}, {"message", error.message}};
   tell_response("response.failed");
+  is_finished_ = true;
   return std::exchange(events_, {});
 }
 
@@ -410,6 +411,7 @@ std::vector<Json> ResponsesAssembler::cancel() {
   close_item("incomplete");
   status_ = "cancelled";
   tell_response("response.failed");
+  is_finished_ = true;
   return std::exchange(events_, {});
 }
 
