@@ -266,9 +266,11 @@ Server::Prepared Server::prepare_response(const Json& body, const Asker& asker) 
   const auto turn = std::make_shared<ResponseTurn>();
   turn->owner = owner_of(asker.principal);
   turn->parent = request.previous_response_id;
-  const auto own = plan.items.begin() + static_cast<std::ptrdiff_t>(plan.num_inherited);
-  turn->inputs = to_text(JsonArray(own, plan.items.end()));
   turn->is_kept = request.store && store_ != nullptr;
+  if (turn->is_kept) {
+    const auto own = plan.items.begin() + static_cast<std::ptrdiff_t>(plan.num_inherited);
+    turn->inputs = to_text(JsonArray(own, plan.items.end()));
+  }
   turn->is_background = request.background;
   turn->is_streamed = request.generation.stream;
   turn->left_out_tools = plan.conversation.left_out_tools;

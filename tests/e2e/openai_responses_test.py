@@ -2,6 +2,7 @@
 """The Responses API through the official openai client, and a server that is killed."""
 
 import asyncio
+import contextlib
 import json
 import signal
 import threading
@@ -13,6 +14,7 @@ import plumb_e2e as e2e
 try:
     import openai
     import pydantic
+    from openai.lib.responses_tool_runner import RegisteredFunction, ResponsesToolRunner
 except ImportError:
     e2e.skip("the openai package is not installed (scripts/venv)")
 
@@ -187,6 +189,25 @@ class Responses(unittest.TestCase):
         self.assertTrue(all(item.type == "message" for item in response.output))
         items = self.client.responses.input_items.list(response.id)
         self.assertEqual([item.type for item in items], ["function_call_output"])
+
+    def test_the_tool_runner_of_the_client(self):
+        asked = []
+
+        def weather(arguments):
+            asked.append(arguments["city"])
+            return "sunny"
+
+        # The answer is a call or one of the two words; the tiny model takes either.
+        form = {"type": "json_schema", "name": "word", "schema": {"enum": ["red", "blue"]}}
+        for seed in range(12):
+            runner = ResponsesToolRunner(functions=[RegisteredFunction(TOOLS[0], weather)])
+            final = runner.run(
+                self.client, {"model": "tiny", "input": "Hello", "text": {"format": form},
+                              "parallel_tool_calls": False, "temperature": 1,
+                              "extra_body": {"seed": seed}}, stream=seed % 2 == 1)
+            self.assertIn(json.loads(final.output_text), ("red", "blue"))
+        self.assertTrue(set(asked) <= {"Oslo", "Rome"})
+        self.assertGreater(len(asked), 0)
 
     def test_what_a_coding_client_sends_is_answered(self):
         with self.client.responses.with_streaming_response.create(
