@@ -39,13 +39,14 @@ def greedy(**fields):
 
 
 class AnthropicClient(unittest.TestCase):
+    model_options = ()
     server_options = ()
 
     @classmethod
     def setUpClass(cls):
         cls.stack = e2e.folder()
         folder = cls.stack.__enter__()
-        model = e2e.dummy(folder)
+        model = e2e.dummy(folder, "tiny.gguf", *cls.model_options)
         keys = folder / "keys"
         keys.write_text(KEY + "\n")
         keys.chmod(0o600)
@@ -308,6 +309,37 @@ class Tools(AnthropicClient):
         self.assertEqual(raw.headers["x-plumb-ignored-fields"], "tools[2]")
         self.assertEqual(raw.parse().usage.output_tokens, 12)
 
+    def test_a_request_in_the_form_of_coding_tools_is_taken_and_found_in_the_cache(self):
+        def ask(check_sum):
+            return self.client.messages.with_raw_response.create(
+                model="tiny", max_tokens=32000, timeout=60, stream=False,
+                system=[{"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1; "
+                                                 f"cc_entrypoint=cli; cch={check_sum};"},
+                        {"type": "text", "text": "You write code.",
+                         "cache_control": {"type": "ephemeral"}}],
+                messages=[
+                    {"role": "user", "content": [{"type": "text", "text": "Read the file."}]},
+                    {"role": "assistant", "content": [
+                        {"type": "thinking", "thinking": "I read it.", "signature": "c2ln"},
+                        {"type": "tool_use", "id": "toolu_01", "name": "weather", "input": {}}]},
+                    {"role": "user", "content": [
+                        {"type": "tool_result", "tool_use_id": "toolu_01", "content": "sunny"}]},
+                    {"role": "ctx", "content": "The date is 2026-12-01."},
+                    {"role": "system", "content": "Be brief."}],
+                tools=TOOLS + [{"type": "web_search_20250305", "name": "web_search"}],
+                metadata={"user_id": json.dumps({"device_id": "d", "session_id": "s"})},
+                extra_headers={"anthropic-beta": "interleaved-thinking-2025-05-14"},
+                extra_query={"beta": "true"},
+                extra_body={**greedy(), "thinking": {"type": "enabled"}, "timeout_ms": 60000,
+                            "context_management": {"edits": []}, "stop_sequences": ["\n"]})
+
+        first, second = ask("a1b2c"), ask("d3e4f")
+        self.assertEqual(first.headers["x-plumb-ignored-fields"], "tools[2]")
+        one, two = first.parse().usage, second.parse().usage
+        self.assertEqual(one.input_tokens + one.cache_read_input_tokens,
+                         two.input_tokens + two.cache_read_input_tokens)
+        self.assertGreater(two.cache_read_input_tokens, 64)
+
     def test_the_tool_runner_sends_the_whole_conversation(self):
         results = []
 
@@ -330,13 +362,14 @@ class Tools(AnthropicClient):
 
 
 class Overload(AnthropicClient):
-    """One request runs, one waits, others are sent away."""
+    """One request runs, for long, one waits, others are sent away."""
 
+    model_options = ("--context", "32768")
     server_options = ("--max-num-seqs", "1", "--max-queued-requests", "1", "--header-delay", "0",
                       "--heartbeat", "1")
 
     def test_a_client_comes_again_after_529(self):
-        running = self.create(stream=True, max_tokens=1900)
+        running = self.create(stream=True, max_tokens=30000)
         next(iter(running))
         waiting = self.create(stream=True)  # its header comes at once
         with self.assertRaises(anthropic.OverloadedError) as caught:
@@ -380,13 +413,13 @@ class Overload(AnthropicClient):
 
     def test_an_error_in_a_stream_is_raised_by_its_type(self):
         with self.assertRaises(anthropic.APIStatusError) as caught:
-            list(self.create(greedy(timeout_ms=30), stream=True, max_tokens=1900))
+            list(self.create(greedy(timeout_ms=30), stream=True, max_tokens=30000))
         self.assertEqual((caught.exception.status_code, caught.exception.type),
                          (200, "timeout_error"))
         self.wait_until_idle()
 
     def test_pings_keep_a_waiting_stream_open_and_are_no_events(self):
-        running = self.create(stream=True, max_tokens=1900)
+        running = self.create(stream=True, max_tokens=30000)
         next(iter(running))
         done = threading.Event()
         types = []
