@@ -93,7 +93,7 @@ Json description_of(const ServedModel& model) {
 // The name of a model in a body that has little else; "name" is the older field.
 std::string named_model(FieldReader& fields) {
   const std::string older = fields.text("name").value_or("");
-  const std::string name = fields.text("model").value_or(older);
+  std::string name = fields.text("model").value_or(older);
   if (fields.ok() && name.empty()) {
     fields.fail(ApiError::missing("model"));
   }

@@ -216,6 +216,7 @@ void Server::set_internal_state(FieldReader& fields, Transaction transaction) {
   std::optional<std::string> level;
   if (given != nullptr) {
     std::vector<std::string> names;
+    names.reserve(kLogLevels.size());
     for (const LogLevel known : kLogLevels) {
       names.emplace_back(to_text(known));
     }

@@ -10,6 +10,12 @@ namespace plumb {
 /// A clock that moves only when the test says so. Thread: any.
 class FakeClock final : public Clock {
  public:
+  FakeClock() = default;
+
+  FakeClock(const FakeClock& other) : ticks_(other.ticks_.load()) {}
+
+  FakeClock& operator=(const FakeClock&) = delete;
+
   TimePoint now() const override { return TimePoint(TimePoint::duration(ticks_.load())); }
 
   std::chrono::system_clock::time_point wall_now() const override {
