@@ -28,7 +28,7 @@ class Scene {
     take(assembler_.begin());
   }
 
-  void say(ChoiceDelta delta) { take(assembler_.delta(delta)); }
+  void say(const ChoiceDelta& delta) { take(assembler_.delta(delta)); }
 
   void text(const std::string& text) { say({0, text, {}}); }
 

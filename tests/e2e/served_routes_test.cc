@@ -188,8 +188,8 @@ TEST(ServedRoutes, routes_methods_and_types_are_checked) {
   EXPECT_TRUE(message.starts_with("no route /v1/embeddings; there are: /v1/chat/completions, "))
       << message;
   EXPECT_EQ(
-      text_at(parse_json(scene.send("GET", "/v1/responses").body).value(), {"error", "message"}),
-      "no route /v1/responses" + message.substr(message.find(';')));
+      text_at(parse_json(scene.send("GET", "/v1/replies").body).value(), {"error", "message"}),
+      "no route /v1/replies" + message.substr(message.find(';')));
   HttpResponse response = scene.send("POST", "/v1/models", "{}");
   EXPECT_EQ(response.status, 405);
   EXPECT_EQ(header(response, "allow"), "GET");
