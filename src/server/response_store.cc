@@ -258,10 +258,11 @@ Result<std::string> ResponseStore::find_item(const std::string& owner, const std
 
 Status ResponseStore::write(const StoredResponse& response) {
   const std::int64_t num_bytes = size_of(response);
-  if (num_bytes > limits_.max_bytes || limits_.max_entries < 1) {
-    return {Code::kResourceExhausted,
-            "the response has " + std::to_string(num_bytes) + " bytes, the store holds " +
-                std::to_string(limits_.max_bytes) + " (--response-store-bytes)"};
+  if (num_bytes > limits_.max_bytes) {
+    return {Code::kInvalidArgument, "'store' is true, but the response has " +
+                                        std::to_string(num_bytes) + " bytes and the store holds " +
+                                        std::to_string(limits_.max_bytes) +
+                                        " (--response-store-bytes); send 'store' false"};
   }
   PLUMB_RETURN_IF_ERROR(remove(response.owner, response.id).status());
   PLUMB_RETURN_IF_ERROR(touch());

@@ -33,7 +33,7 @@ void tell_interrupted(StoredResponse* stored);
 
 /// What a store may hold; the least recently used responses give way.
 struct ResponseStoreLimits {
-  std::int64_t max_entries = 10'000;
+  std::int64_t max_entries = 10'000;  ///< at least 1
   std::int64_t max_bytes = std::int64_t{1} << 30;
   std::chrono::seconds time_to_live{86'400};
 };
@@ -53,8 +53,8 @@ class ResponseStore {
                                                      const Clock& clock);
   ~ResponseStore();
 
-  /// Adds it, or replaces the one with its id. Reports kResourceExhausted for one that is larger
-  /// than the store, or when too much waits.
+  /// Adds it, or replaces the one with its id. Reports kInvalidArgument for one that is larger than
+  /// the store, kResourceExhausted when too much waits or runs.
   void put(StoredResponse response, std::function<void(Status)> done);
 
   /// Reports nothing where there is none, or it is another's.

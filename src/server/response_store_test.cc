@@ -151,7 +151,7 @@ TEST_F(ResponseStoreTest, bytes_are_bounded) {
   EXPECT_FALSE(find("r1").has_value());
   EXPECT_TRUE(find("r2").has_value());
   const Status status = put(response("r4", "a", "", std::string(5000, 'x')));
-  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_NE(status.message().find("4000"), std::string::npos);
   EXPECT_TRUE(find("r3").has_value());
 }

@@ -340,6 +340,22 @@ TEST(ServedResponses, store_false_keeps_nothing_and_off_refuses_the_background) 
   EXPECT_EQ(text_at(error, {"error", "code"}), "previous_response_not_found");
 }
 
+TEST(ServedResponses, what_cannot_be_kept_is_not_told_as_complete) {
+  ServerOptions options;
+  options.responses.store_bytes = 10;
+  ServedScene scene(options);
+  const Json whole = scene.post(kResponses, body(), 400);
+  EXPECT_EQ(text_at(whole, {"error", "param"}), "store");
+  scene.post(kResponses, body(R"("background":true)"), 400);
+  const std::vector<Json> events =
+      events_of(scene.send("POST", kResponses, body(R"("stream":true)")));
+  check_stream(events);
+  EXPECT_EQ(text_at(events.back(), {"type"}), "response.failed");
+  EXPECT_EQ(text_at(events.back(), {"response", "error", "code"}), "invalid_prompt");
+  EXPECT_EQ(scene.send("POST", kResponses, body(R"("store":false)")).status, 200);
+  EXPECT_TRUE(scene.is_idle());
+}
+
 TEST(ServedResponses, routes_that_are_not_offered) {
   ServedScene scene;
   const HttpResponse get = scene.send("GET", kResponses);
