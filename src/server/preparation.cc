@@ -102,8 +102,9 @@ void Server::prepare_and_run(Transaction transaction, Prepare prepare, MayWait m
     return;
   }
   const std::string& body = transaction.request.body;
-  if (body.size() > kWorkerBodyBytes || (may_wait != nullptr && may_wait(body))) {
-    prepare_on_worker(std::move(transaction), prepare);
+  const bool waits = may_wait != nullptr && may_wait(body);
+  if (waits || body.size() > kWorkerBodyBytes) {
+    prepare_on_worker(std::move(transaction), prepare, waits ? *lookups_ : *workers_);
     return;
   }
   const std::atomic<bool> is_unwanted{false};
@@ -113,7 +114,7 @@ void Server::prepare_and_run(Transaction transaction, Prepare prepare, MayWait m
 }
 
 // The loop keeps the transaction, so that a shutdown need not wait for the worker to answer it.
-void Server::prepare_on_worker(Transaction transaction, Prepare prepare) {
+void Server::prepare_on_worker(Transaction transaction, Prepare prepare, ThreadPool& workers) {
   const std::uint64_t id = next_call_++;
   // Shared because a queued task must be copyable; there is one user at a time.
   const auto body = std::make_shared<std::string>(std::move(transaction.request.body));
@@ -123,13 +124,13 @@ void Server::prepare_on_worker(Transaction transaction, Prepare prepare) {
   preparations_.emplace(id, Preparation{std::move(transaction), is_unwanted});
   count_call(1);
   metrics_.preparing.add(1);
-  const Status status = workers_->submit([this, id, body, is_unwanted, principal, prepare] {
+  const Status status = workers.submit([this, id, body, is_unwanted, principal, prepare] {
     const auto prepared =
         std::make_shared<Prepared>(prepare_body(*body, prepare, {*is_unwanted, principal}));
     loop_->post([this, id, prepared] { end_preparation(id, std::move(*prepared)); });
   });
   if (!status.ok()) {
-    end_preparation(id, ApiError::overloaded("too many large requests wait for preparation", 1));
+    end_preparation(id, ApiError::overloaded("too many requests wait for preparation", 1));
   }
 }
 

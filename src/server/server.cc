@@ -15,6 +15,8 @@ namespace plumb {
 namespace {
 
 constexpr std::int64_t kMaxQueuedBodies = 256;
+constexpr std::int64_t kMaxQueuedLookups = 4096;
+constexpr int kNumLookups = 4;
 constexpr std::int64_t kMaxQueuedGrammars = 256;
 constexpr int kMaxGrammars = 6;                         // compiled in turns
 constexpr std::chrono::milliseconds kGrammarSlice{50};  // most need no second one
@@ -97,6 +99,7 @@ Server::~Server() {
   }
   http_.reset();
   workers_.reset();
+  lookups_.reset();
   compilers_.reset();
   if (loop_ != nullptr) {
     loop_->stop();
@@ -142,6 +145,7 @@ Status Server::listen() {
   transport_ = make_tcp_transport();
   PLUMB_RETURN_IF_ERROR(start_traces());
   workers_ = std::make_unique<ThreadPool>("prepare", 1, kMaxQueuedBodies);
+  lookups_ = std::make_unique<ThreadPool>("lookup", kNumLookups, kMaxQueuedLookups);
   compilers_ = std::make_unique<TurnPool>(
       "grammar",
       TurnPool::Options{.num_threads = kMaxGrammars,

@@ -30,8 +30,8 @@
 #include "server/auth.h"
 #include "server/background_run.h"
 #include "server/call.h"
-#include "server/health_probe.h"
 #include "server/event_log.h"
+#include "server/health_probe.h"
 #include "server/kv_event_feed.h"
 #include "server/load_report.h"
 #include "server/metrics_dialect.h"
@@ -134,7 +134,7 @@ class Server final : public HttpHandler {
   /// A route whose small body is read on the loop, also while the server drains.
   void operation_route(std::string path, RouteClass access, Operation handler);
   void prepare_and_run(Transaction transaction, Prepare prepare, MayWait may_wait = nullptr);
-  void prepare_on_worker(Transaction transaction, Prepare prepare);
+  void prepare_on_worker(Transaction transaction, Prepare prepare, ThreadPool& workers);
   void end_preparation(std::uint64_t id, Prepared prepared);
   void finish_preparation(Transaction transaction, Prepared prepared);
   void abandon_preparations();
@@ -279,12 +279,13 @@ class Server final : public HttpHandler {
   std::unique_ptr<IoContext> trace_loop_;
   std::unique_ptr<TraceExporter> tracer_;  // null without a collector; on a loop of its own
   std::unique_ptr<ThreadPool> workers_;
+  std::unique_ptr<ThreadPool> lookups_;  // prepare what may wait, several at a time
   std::unique_ptr<TurnPool> compilers_;  // of grammars
   std::atomic<bool> is_stopping_{false};
   std::map<std::uint64_t, std::unique_ptr<Call>> calls_;          // loop thread
   std::map<std::uint64_t, std::unique_ptr<HealthProbe>> probes_;  // loop thread
   ThroughputMeter throughput_;                                    // loop thread
-  std::unique_ptr<Seal> seal_;                            // of reasoning that clients keep
+  std::unique_ptr<Seal> seal_;                                    // of reasoning that clients keep
   LiveResponses live_responses_;
   std::map<std::string, std::uint64_t> response_calls_;         // by response id; loop thread
   std::map<std::string, std::unique_ptr<BackgroundRun>> runs_;  // by response id; loop thread
