@@ -182,7 +182,8 @@ void Call::on_delta(ChoiceDelta delta) {
     format_->delta(delta);
     return;
   }
-  choices_[static_cast<std::size_t>(delta.index)].append(std::move(delta));
+  ChoiceRecord& choice = choices_[static_cast<std::size_t>(delta.index)];
+  choice.append(std::move(delta));
 }
 
 void Call::count_tokens(const ChoiceDelta& delta) {

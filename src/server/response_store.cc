@@ -156,16 +156,16 @@ void ResponseStore::work() {
     while (batch.size() < kMaxBatch && tasks_.try_pop(&task)) {
       batch.push_back(std::move(task));
     }
-    run_batch(std::move(batch));
+    run_batch(batch);
   }
 }
 
 // All that waits shares one commit, and is reported after it.
-void ResponseStore::run_batch(std::vector<Task> tasks) {
+void ResponseStore::run_batch(const std::vector<Task>& tasks) {
   const Status begun = database_->run("BEGIN");
   std::vector<std::function<void(const Status&)>> reports;
   reports.reserve(tasks.size());
-  for (Task& task : tasks) {
+  for (const Task& task : tasks) {
     reports.push_back(task());
   }
   Status committed = begun.ok() ? database_->run("COMMIT") : begun;
@@ -186,7 +186,7 @@ Status ResponseStore::submit(Task task) {
   return tasks_.try_push(std::move(task));
 }
 
-void ResponseStore::put(StoredResponse response, std::function<void(Status)> done) {
+void ResponseStore::put(StoredResponse response, const std::function<void(Status)>& done) {
   // Shared because a queued task must be copyable; there is one user at a time.
   const auto kept = std::make_shared<StoredResponse>(std::move(response));
   const Status accepted = submit([this, kept, done] {
@@ -199,7 +199,7 @@ void ResponseStore::put(StoredResponse response, std::function<void(Status)> don
 }
 
 void ResponseStore::find(std::string owner, std::string id,
-                         std::function<void(Result<Found>)> done) {
+                         const std::function<void(Result<Found>)>& done) {
   const Status accepted = submit([this, owner = std::move(owner), id = std::move(id), done] {
     const auto found = std::make_shared<Result<Found>>(read(owner, id));
     return [found, done](const Status&) { done(std::move(*found)); };
@@ -210,7 +210,7 @@ void ResponseStore::find(std::string owner, std::string id,
 }
 
 void ResponseStore::erase(std::string owner, std::string id,
-                          std::function<void(Result<bool>)> done) {
+                          const std::function<void(Result<bool>)>& done) {
   const Status accepted = submit([this, owner = std::move(owner), id = std::move(id), done] {
     const auto removed = std::make_shared<Result<bool>>(remove(owner, id));
     return [removed, done](const Status& committed) {
@@ -239,7 +239,7 @@ Result<T> wait_for(const std::function<Status(std::function<void(Result<T>)>)>& 
 Result<std::vector<StoredResponse>> ResponseStore::chain(const std::string& owner,
                                                          const std::string& id) {
   using Chain = std::vector<StoredResponse>;
-  return wait_for<Chain>([&](std::function<void(Result<Chain>)> done) {
+  return wait_for<Chain>([&](const std::function<void(Result<Chain>)>& done) {
     return submit([this, owner, id, done] {
       done(read_chain(owner, id));  // whoever asks waits, and knows of committed ones only
       return [](const Status&) {};
@@ -248,7 +248,7 @@ Result<std::vector<StoredResponse>> ResponseStore::chain(const std::string& owne
 }
 
 Result<std::string> ResponseStore::find_item(const std::string& owner, const std::string& item_id) {
-  return wait_for<std::string>([&](std::function<void(Result<std::string>)> done) {
+  return wait_for<std::string>([&](const std::function<void(Result<std::string>)>& done) {
     return submit([this, owner, item_id, done] {
       done(read_item(owner, item_id));
       return [](const Status&) {};

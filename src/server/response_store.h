@@ -55,14 +55,14 @@ class ResponseStore {
 
   /// Adds it, or replaces the one with its id. Reports kInvalidArgument for one that is larger than
   /// the store, kResourceExhausted when too much waits or runs.
-  void put(StoredResponse response, std::function<void(Status)> done);
+  void put(StoredResponse response, const std::function<void(Status)>& done);
 
   /// Reports nothing where there is none, or it is another's.
   using Found = std::optional<StoredResponse>;
-  void find(std::string owner, std::string id, std::function<void(Result<Found>)> done);
+  void find(std::string owner, std::string id, const std::function<void(Result<Found>)>& done);
 
   /// Reports whether there was one.
-  void erase(std::string owner, std::string id, std::function<void(Result<bool>)> done);
+  void erase(std::string owner, std::string id, const std::function<void(Result<bool>)>& done);
 
   /// The response and those that it goes on from, the first of them first. Waits for the answer.
   /// Errors  kNotFound: one of them is not there; its id is the message. kInvalidArgument: they
@@ -82,7 +82,7 @@ class ResponseStore {
   Status recount();
   Status submit(Task task);
   void work();
-  void run_batch(std::vector<Task> tasks);
+  void run_batch(const std::vector<Task>& tasks);
   std::int64_t wall_seconds() const;
 
   Status write(const StoredResponse& response);
