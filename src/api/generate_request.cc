@@ -137,8 +137,8 @@ void read_logprob_fields(FieldReader& item, const ApiLimits& limits, GenerateIte
   }
 }
 
-void read_item(FieldReader& fields, const ItemPlace& place, const GenerationParams& common,
-               const ApiLimits& limits, GenerateItem* out) {
+void read_batch_item(FieldReader& fields, const ItemPlace& place, const GenerationParams& common,
+                     const ApiLimits& limits, GenerateItem* out) {
   const JsonObject object = fields_of_item(fields, place);
   const Json* all = fields.find("sampling_params");
   const bool is_own = place.is_batch && all != nullptr && all->is_array();
@@ -236,7 +236,7 @@ std::variant<GenerateRequest, ApiError> read_generate_request(const Json& body,
   refuse_what_is_not_offered(fields);
   for (std::size_t i = 0; i < prompts.size() && fields.ok(); ++i) {
     GenerateItem& item = request.items.emplace_back();
-    read_item(fields, {i, prompts.size(), request.is_batch}, common, limits, &item);
+    read_batch_item(fields, {i, prompts.size(), request.is_batch}, common, limits, &item);
     item.completion.prompts.push_back(std::move(prompts[i]));
   }
   if (fields.ok()) {

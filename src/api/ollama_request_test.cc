@@ -47,7 +47,7 @@ std::string generate_error(const std::string& members) {
   return error == nullptr ? "accepted" : error->code + " " + error->param;
 }
 
-std::string messages_of(const OllamaRequest& request) {
+std::string ollama_messages_of(const OllamaRequest& request) {
   return to_text(std::get<ChatRequest>(request.work).messages);
 }
 
@@ -59,7 +59,7 @@ TEST(OllamaRequest, a_chat_streams_unless_it_says_otherwise) {
   EXPECT_TRUE(request.generation().stream);
   EXPECT_TRUE(request.generation().clamps_max_tokens);
   EXPECT_EQ(request.generation().sampling.max_tokens, 0);
-  EXPECT_EQ(messages_of(request), R"([{"role":"user","content":"hi"}])");
+  EXPECT_EQ(ollama_messages_of(request), R"([{"role":"user","content":"hi"}])");
   EXPECT_FALSE(chat(R"("messages":[],"stream":false)").generation().stream);
 }
 
@@ -71,7 +71,7 @@ TEST(OllamaRequest, results_get_the_ids_of_the_open_calls_of_their_tool_in_order
       R"({"role":"tool","tool_name":"g","content":"G"},{"role":"tool","tool_name":"f","content":"F1"},)"
       R"({"role":"tool","tool_name":"f","content":"F2"},{"role":"tool","tool_name":"f","content":"?"}])");
   EXPECT_EQ(
-      messages_of(request),
+      ollama_messages_of(request),
       R"([{"role":"user","content":"w?"},{"role":"assistant","reasoning_content":"hm","tool_calls":[)"
       R"({"id":"call00001","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}},)"
       R"({"id":"call00002","type":"function","function":{"name":"g","arguments":"{}"}},)"
@@ -83,8 +83,9 @@ TEST(OllamaRequest, results_get_the_ids_of_the_open_calls_of_their_tool_in_order
 }
 
 TEST(OllamaRequest, a_message_without_content_is_empty) {
-  EXPECT_EQ(messages_of(chat(R"("messages":[{"role":"user"},{"role":"assistant","images":[]}])")),
-            R"([{"role":"user","content":""},{"role":"assistant","content":""}])");
+  EXPECT_EQ(
+      ollama_messages_of(chat(R"("messages":[{"role":"user"},{"role":"assistant","images":[]}])")),
+      R"([{"role":"user","content":""},{"role":"assistant","content":""}])");
 }
 
 TEST(OllamaRequest, a_union_of_types_is_read_as_one) {
@@ -214,7 +215,7 @@ TEST(OllamaRequest, a_prompt_is_a_conversation_unless_it_is_raw) {
   const OllamaRequest request =
       generate(R"("prompt":"p","system":"s","context":[1,2],"think":false)");
   const ChatRequest& chat = std::get<ChatRequest>(request.work);
-  EXPECT_EQ(messages_of(request),
+  EXPECT_EQ(ollama_messages_of(request),
             R"([{"role":"system","content":"s"},{"role":"user","content":"p"}])");
   EXPECT_EQ(chat.context, (std::vector<TokenId>{1, 2}));
   EXPECT_EQ(to_text(chat.template_kwargs), R"({"enable_thinking":false,"thinking":false})");

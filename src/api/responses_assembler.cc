@@ -36,7 +36,7 @@ Json byte_values(const std::string& bytes) {
   return out;
 }
 
-JsonObject token_entry(const TokenText& token, bool with_bytes) {
+JsonObject logprob_entry(const TokenText& token, bool with_bytes) {
   JsonObject entry{{"token", token_label(token.bytes)}};
   if (with_bytes) {
     entry.append("bytes", byte_values(token.bytes));
@@ -206,10 +206,10 @@ JsonArray ResponsesAssembler::logprobs(const std::vector<TokenText>& tokens,
     if (!style_.shows_logprobs || token.kind != AnswerKind::kText) {
       continue;
     }
-    JsonObject entry = token_entry(token, with_bytes);
+    JsonObject entry = logprob_entry(token, with_bytes);
     JsonArray top;
     for (const TokenText& other : token.top) {
-      top.emplace_back(token_entry(other, with_bytes));
+      top.emplace_back(logprob_entry(other, with_bytes));
     }
     entry.append("top_logprobs", std::move(top));
     out.emplace_back(std::move(entry));

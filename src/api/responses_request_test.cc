@@ -55,7 +55,7 @@ ResponsesConversation converse_ok(const std::string& body, const std::string& in
   return std::get<ResponsesConversation>(std::move(out));
 }
 
-std::string messages_of(const std::string& body, const std::string& inherited = "[]") {
+std::string conversation_of(const std::string& body, const std::string& inherited = "[]") {
   return to_text(converse_ok(body, inherited).chat.messages);
 }
 
@@ -144,10 +144,10 @@ TEST(ResponsesRequest, refuses_tools_by_field) {
 }
 
 TEST(ResponsesRequest, a_text_is_one_message_and_instructions_come_first) {
-  EXPECT_EQ(messages_of(R"({"input":"Hello","instructions":"Be brief"})"),
+  EXPECT_EQ(conversation_of(R"({"input":"Hello","instructions":"Be brief"})"),
             R"([{"role":"system","content":"Be brief"},{"role":"user","content":"Hello"}])");
-  EXPECT_EQ(messages_of(R"({"input":""})"), "[]");
-  EXPECT_EQ(messages_of(R"({"model":"m"})"), "[]");
+  EXPECT_EQ(conversation_of(R"({"input":""})"), "[]");
+  EXPECT_EQ(conversation_of(R"({"model":"m"})"), "[]");
 }
 
 TEST(ResponsesRequest, items_become_turns) {
@@ -160,7 +160,7 @@ TEST(ResponsesRequest, items_become_turns) {
     {"type":"function_call_output","call_id":"c1","output":"sunny"},
     {"type":"function_call_output","name":"g","namespace":"n","output":[{"type":"input_text","text":"ok"}]},
     {"role":"developer","content":"go on"}]})";
-  EXPECT_EQ(messages_of(body),
+  EXPECT_EQ(conversation_of(body),
             R"([{"role":"user","content":"weather?"},)"
             R"({"role":"assistant","content":"I look.","reasoning_content":"hm","tool_calls":[)"
             R"({"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}},)"
@@ -172,7 +172,7 @@ TEST(ResponsesRequest, items_become_turns) {
 
 TEST(ResponsesRequest, custom_calls_are_functions_with_one_text) {
   EXPECT_EQ(
-      messages_of(
+      conversation_of(
           R"({"input":[{"type":"custom_tool_call","call_id":"c","name":"sh","input":"ls \"x\""},
            {"type":"custom_tool_call_output","call_id":"c","output":"done"}]})"),
       R"([{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",)"
@@ -319,9 +319,9 @@ TEST(ResponsesRequest, text_format_is_the_constraint) {
 }
 
 TEST(ResponsesRequest, inherited_items_come_before_the_own_ones) {
-  EXPECT_EQ(messages_of(R"({"input":"two","instructions":"new"})",
-                        R"([{"id":"msg_1","type":"message","role":"user","content":[)"
-                        R"({"type":"input_text","text":"one"}]}])"),
+  EXPECT_EQ(conversation_of(R"({"input":"two","instructions":"new"})",
+                            R"([{"id":"msg_1","type":"message","role":"user","content":[)"
+                            R"({"type":"input_text","text":"one"}]}])"),
             R"([{"role":"system","content":"new"},{"role":"user","content":"one"},)"
             R"({"role":"user","content":"two"}])");
 }
