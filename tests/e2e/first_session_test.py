@@ -10,6 +10,7 @@ import re
 import select
 import shutil
 import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -96,6 +97,7 @@ class FirstSession(unittest.TestCase):
         with e2e.Server(MODEL) as server:
             self.curl_of_the_readme(server)
             self.openai_client(server)
+            self.clients_of_the_docs(server)
             self.chat_with_the_server(server)
 
     def curl_of_the_readme(self, server):
@@ -126,6 +128,16 @@ class FirstSession(unittest.TestCase):
                                                     max_tokens=20, stream=True)
             text = "".join(c.choices[0].delta.content or "" for c in stream)
             self.assertEqual(text, whole.choices[0].message.content)
+
+    def clients_of_the_docs(self, server):
+        page = pathlib.Path(os.environ.get("PLUMB_SOURCE_DIR", "."), "docs/clients.md").read_text()
+        programs = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        self.assertEqual(len(programs), 3)
+        for program in programs:
+            done = subprocess.run([sys.executable, "-c", program.replace("http://127.0.0.1:8000", server.url)],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(ANSWER, done.stdout)
 
     def chat_with_the_server(self, server):
         done = e2e.run("chat", server.url, "--temperature", "0", "--max-tokens", "20",
