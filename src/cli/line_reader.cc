@@ -25,6 +25,10 @@ LineReader::Read LineReader::next(std::string* line) {
     }
     searched_ = buffer_.size();
     if (!wait_for_input(fd_)) {
+      if (::isatty(fd_) == 1) {  // what was typed is given up; a file's line goes on
+        buffer_.clear();
+        is_too_long_ = false;
+      }
       return Read::kStopped;
     }
     std::array<char, 1 << 16> bytes;

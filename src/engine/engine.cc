@@ -303,6 +303,10 @@ bool Engine::one_round(bool overlaps) {
   num_beats_.fetch_add(1, std::memory_order_relaxed);
   is_busy_.store(true, std::memory_order_relaxed);
   take_mail();
+  if (core_->has_ended()) {
+    publish();
+    core_->deliver_ended();
+  }
   const bool has_work = core_->has_work();
   if (has_work) {
     const Status status = overlaps ? core_->overlapped_step() : core_->step();
@@ -312,13 +316,13 @@ bool Engine::one_round(bool overlaps) {
   } else {
     core_->poll_tiers();
   }
-  is_busy_.store(false, std::memory_order_relaxed);
   core_->publish_events();
   if (!core_->has_work()) {
     check_idle();
   }
   publish();
   core_->deliver_ended();
+  is_busy_.store(false, std::memory_order_relaxed);
   return has_work;
 }
 

@@ -46,7 +46,7 @@ class Engine {
   ///         the sink hears nothing.
   Result<SeqId> submit(Request request, EventSink& sink);
 
-  /// Ends a sequence before the next step; its last event has kAbort with that status. What has
+  /// Ends a sequence before the next step, and tells its sink: kAbort with that status. What has
   /// ended already, or never was, is ignored.
   void abort(SeqId id, Status status = {Code::kCancelled, "cancelled"});
 

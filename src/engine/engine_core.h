@@ -131,7 +131,8 @@ class EngineCore {
   /// it, and nothing may be computed any more.
   Status step();
 
-  /// As step(), but leaves the next step under way where it is of use: where all that it can do is
+  /// As step(), but returns with its step under way where the plan has ended sequences, and leaves
+  /// the next step under way where it is of use: where all that it can do is
   /// to go on with the answers of a short step without prompts, and none of them needs to know its
   /// last token for that.
   Status overlapped_step();
@@ -139,6 +140,8 @@ class EngineCore {
   /// Tells the sinks of all that has ended since the last call. Apart from what ends it, so that
   /// whoever has an answer finds it in the figures published before.
   void deliver_ended();
+
+  bool has_ended() const { return !ended_.empty(); }
 
   /// Totals and present state; `state` is the caller's business.
   EngineStats stats() const;

@@ -297,6 +297,63 @@ TEST(EngineOverlap, long_steps_are_not_launched_ahead) {
   }
 }
 
+TEST(EngineOverlap, who_comes_during_a_step_finds_the_free_rows_free) {
+  EngineScene* scene_of_script = nullptr;
+  ScriptedModel::Options model;
+  model.script = [&](std::span<const TokenId> context, std::span<float> logits) {
+    ScriptedModel::hash_logits(context, logits);
+    scene_of_script->clock.advance(10ms);
+  };
+  EngineScene scene(EngineScene::small_options(), model);
+  scene_of_script = &scene;
+  std::vector<RecordingSink> sinks(2);
+  scene.submit(EngineScene::greedy({1, 2, 3}, 40), sinks[0]);
+  for (int round = 0; round < 5; ++round) {
+    scene.engine->overlapped_step();
+  }
+  ASSERT_EQ(scene.engine->num_under_way(), 1);
+  scene.submit(EngineScene::greedy({7, 7}, 5), sinks[1]);
+  scene.engine->overlapped_step();  // takes the step that was planned before it came
+  EXPECT_EQ(sinks[1].num_events, 0);
+  EXPECT_EQ(scene.engine->stats().predicted_ttft.value_or(0ms), 0ms);
+  run_overlapped(scene);
+}
+
+TEST(EngineOverlap, who_is_ended_hears_of_it_before_the_next_step_is_computed) {
+  for (const bool is_late : {false, true}) {
+    RecordingSink ended;
+    RecordingSink next;
+    int num_computed = 0;
+    bool had_ended = true;
+    ScriptedModel::Options model;
+    model.script = [&](std::span<const TokenId> context, std::span<float> logits) {
+      ScriptedModel::hash_logits(context, logits);
+      if (context[0] == 7) {
+        ++num_computed;
+        had_ended = had_ended && ended.has_ended();
+      }
+    };
+    EngineScene scene(EngineScene::small_options(), model);
+    Request request = EngineScene::greedy({1, 2, 3}, 40);
+    request.timeout = 1s;
+    const SeqId id = scene.submit(request, ended);
+    for (int round = 0; round < 5; ++round) {
+      scene.engine->overlapped_step();
+    }
+    if (is_late) {
+      scene.clock.advance(1s);
+    } else {
+      scene.engine->abort(id);
+    }
+    scene.submit(EngineScene::greedy({7, 7}, 3), next);
+    run_overlapped(scene);
+    EXPECT_EQ(ended.last.status, is_late ? Code::kDeadlineExceeded : Code::kCancelled);
+    EXPECT_EQ(num_computed, 3);
+    EXPECT_TRUE(had_ended);
+    scene.expect_idle_and_whole();
+  }
+}
+
 TEST(EngineOverlap, what_needs_its_last_token_for_the_next_one_is_not_launched_ahead) {
   EngineScene scene;
   RecordingSink plain;

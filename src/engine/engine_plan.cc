@@ -166,6 +166,7 @@ void EngineCore::start(Sequence& seq, Clock::TimePoint now, StepStats* stats) {
     seq.timings.scheduled = now;
     seq.usage.cached_tokens = seq.num_computed;
     stats->num_started_tokens += seq.prompt_len;
+    stats->num_started_cached_tokens += seq.num_computed;
     totals_.prompt_tokens += seq.prompt_len;
     totals_.cached_tokens += seq.num_computed;
     ++totals_.num_prefix_queries;

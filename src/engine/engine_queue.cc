@@ -35,7 +35,7 @@ void EngineCore::observe_queue(const StepJob& job, std::chrono::nanoseconds step
   const StepStats& step = job.stats;
   const auto num_running = std::ssize(queues_.running());
   if (job.has_queue && (job.has_free_row || step.num_prefill_seqs > 0)) {
-    forecast_.observe(step_time, step.num_started_tokens);
+    forecast_.observe(step_time, step.num_started_tokens, step.num_started_cached_tokens);
   }
   if (step.num_decode_rows > 0) {
     decode_time_.observe(step_time);
@@ -43,8 +43,9 @@ void EngineCore::observe_queue(const StepJob& job, std::chrono::nanoseconds step
   if (step.num_decode_rows > 0 && step.num_prefill_seqs == 0) {
     answer_time_.observe(step_time);
   }
-  const bool lacks_room =
-      queues_.num_waiting() > 0 && num_running > 0 && step.num_prefill_seqs == 0 && num_held_ == 0;
+  // Of whoever came after the step was planned it says nothing.
+  const bool lacks_room = job.has_queue && queues_.num_waiting() > 0 && num_running > 0 &&
+                          step.num_prefill_seqs == 0 && num_held_ == 0;
   if (queues_.num_waiting() == 0) {
     num_fitting_ = options_.max_num_seqs;
   } else if (lacks_room || num_running > num_fitting_) {
@@ -85,6 +86,7 @@ QueueOutlook EngineCore::outlook() {
   const StepTimeModel& times = planner_.step_time();
   if (times.knows()) {
     outlook.each_token = times.each_prefill_token();
+    outlook.computed_share = forecast_.computed_share();
   }
   if (const auto step =
           times.knows() ? std::optional(times.predict(decode)) : decode_time_.value()) {

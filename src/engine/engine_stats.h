@@ -50,15 +50,16 @@ struct StepStats {
   std::int64_t num_preempted = 0;
   std::int64_t num_admitted = 0;
   std::int64_t num_evicted_blocks = 0;
-  std::int64_t num_displaced = 0;           ///< of the preempted, those that made room for others
-  std::int64_t num_passing = 0;             ///< of the admitted, those that passed the first
-  std::int64_t num_cached_tokens = 0;       ///< that the decode rows attend to
-  std::int64_t num_recompute_tokens = 0;    ///< of the prefill tokens, those computed before
-  std::int64_t num_started_tokens = 0;      ///< of the prompts that began
-  std::chrono::nanoseconds planner_time{};  ///< deciding alone
-  std::chrono::nanoseconds plan_time{};     ///< deciding and arranging blocks and inputs
-  std::chrono::nanoseconds model_time{};    ///< forward code
-  std::chrono::nanoseconds sample_time{};   ///< choosing tokens, events, storing prefixes
+  std::int64_t num_displaced = 0;         ///< of the preempted, those that made room for others
+  std::int64_t num_passing = 0;           ///< of the admitted, those that passed the first
+  std::int64_t num_cached_tokens = 0;     ///< that the decode rows attend to
+  std::int64_t num_recompute_tokens = 0;  ///< of the prefill tokens, those computed before
+  std::int64_t num_started_tokens = 0;    ///< of the prompts that began
+  std::int64_t num_started_cached_tokens = 0;  ///< of these, in whole blocks of the prefix cache
+  std::chrono::nanoseconds planner_time{};     ///< deciding alone
+  std::chrono::nanoseconds plan_time{};        ///< deciding and arranging blocks and inputs
+  std::chrono::nanoseconds model_time{};       ///< forward code
+  std::chrono::nanoseconds sample_time{};      ///< choosing tokens, events, storing prefixes
 };
 
 /// The tiers behind the device's cache.
@@ -156,9 +157,9 @@ struct EngineStats {
 
 /// Whether the engine's thread gets on.
 struct Heartbeat {
-  std::int64_t num_beats = 0;  ///< steps begun
+  std::int64_t num_beats = 0;  ///< rounds of the step loop begun
   bool is_busy = false;        ///< within a step
-  Clock::TimePoint last_beat;  ///< when the last step began
+  Clock::TimePoint last_beat;  ///< when the last round began
 };
 
 /// Hears of every step and of every end; metrics are made from it.

@@ -25,6 +25,11 @@ Status EngineCore::step() {
 Status EngineCore::overlapped_step() {
   if (worker_.num_under_way() == 0) {
     PLUMB_RETURN_IF_ERROR(launch());
+    if (!ended_.empty()) {
+      return {};  // their sinks hear of it while the step is computed
+    }
+  } else {
+    poll_tiers();
   }
   if (worker_.num_under_way() == 1) {
     PLUMB_RETURN_IF_ERROR(launch_ahead());
@@ -55,6 +60,7 @@ Status EngineCore::launch() {
   done = apply(plan, begin, &job);
   if (done.ok() && !plan.picks.empty()) {
     done = stream_->synchronize();  // what was copied for the step is there
+    done = done.ok() ? stream_->poll() : done;
   }
   if (done.ok() && !plan.picks.empty()) {
     waits_for_tiers_ = false;

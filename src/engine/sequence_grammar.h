@@ -13,7 +13,7 @@
 namespace plumb {
 
 /// How far one sequence has come in its grammar; preemption does not touch it.
-/// Thread  engine.
+/// Thread  engine, or the worker that computes a step of it.
 class SequenceGrammar {
  public:
   /// The sequence owns its share of the grammar, which requests with the same constraint have too.

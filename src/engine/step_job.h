@@ -41,8 +41,8 @@ struct StepPick {
 /// engine's thread.
 ///
 /// Ownership  the sequences outlive the step.
-/// Thread     engine, but between DeviceWorker::launch() and take() the inputs may only be read,
-///            and the outcome belongs to the worker.
+/// Thread     engine, but between DeviceWorker::launch() and take() it belongs to the worker, as do
+///            the state of grammars, token counts and processors of its rows.
 struct StepJob {
   StepJob(StepBatch step_batch, const StepSizes& sizes) : batch(std::move(step_batch)) {
     rows.reserve(static_cast<std::size_t>(sizes.num_logits));

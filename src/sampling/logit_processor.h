@@ -26,7 +26,8 @@ struct LogitContext {
 /// Changes the logits of one sequence before temperature; minus infinity forbids a token.
 ///
 /// What it does is a function of parameters and tokens only, so that a preempted sequence goes on
-/// as if nothing had happened. Thread: engine.
+/// as if nothing had happened.
+/// Thread  engine, or the worker that computes a step with it.
 class LogitProcessor {
  public:
   virtual ~LogitProcessor() = default;

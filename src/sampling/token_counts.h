@@ -11,7 +11,8 @@
 namespace plumb {
 
 /// Which tokens a sequence has seen and how often it produced them: what penalties need.
-/// Thread: engine. Cost: memory for the distinct tokens only.
+/// Thread: engine, or the worker that computes a step with it. Cost: memory for the distinct tokens
+/// only.
 class TokenCounts {
  public:
   void add_prompt(std::span<const TokenId> tokens);

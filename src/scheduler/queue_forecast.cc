@@ -17,11 +17,17 @@ constexpr std::int64_t kMeanSteps = 32;
 
 }  // namespace
 
-void QueueForecast::observe(std::chrono::nanoseconds elapsed, std::int64_t started_tokens) {
+void QueueForecast::observe(std::chrono::nanoseconds elapsed, std::int64_t started_tokens,
+                            std::int64_t cached_tokens) {
   const double seconds = static_cast<double>(elapsed.count()) / 1e9;
   const double kept = std::exp(-seconds / kMemorySeconds);
   seconds_ = seconds_ * kept + seconds;
   tokens_ = tokens_ * kept + static_cast<double>(started_tokens);
+  cached_tokens_ = cached_tokens_ * kept + static_cast<double>(cached_tokens);
+}
+
+double QueueForecast::computed_share() const {
+  return tokens_ > 0 ? std::clamp(1 - cached_tokens_ / tokens_, 0.0, 1.0) : 1.0;
 }
 
 std::optional<double> QueueForecast::tokens_per_second() const {
@@ -102,7 +108,8 @@ std::optional<std::chrono::milliseconds> QueueOutlook::wait(std::int64_t num_req
   } else if (next_row.has_value()) {
     const double nanos = static_cast<double>(next_row->count()) +
                          static_cast<double>(num_later) * static_cast<double>(each_row.count()) +
-                         static_cast<double>(num_running_tokens + num_tokens_now) *
+                         (static_cast<double>(num_running_tokens) +
+                          computed_share * static_cast<double>(num_tokens_now)) *
                              static_cast<double>(each_token.count());
     for_row = std::chrono::milliseconds(std::llround(std::min(nanos / 1e6, kMostMillis)));
   }

@@ -9,19 +9,26 @@
 namespace plumb {
 
 /// How fast a queue gets shorter where prompts are what takes time: prompt tokens that began for
-/// each second in which somebody waited. The last half minute counts most.
+/// each second in which somebody waited, and how many of them the cache did not hold. The last half
+/// minute counts most.
 class QueueForecast {
  public:
-  /// In `elapsed`, while sequences waited, prompts of that many tokens left the queue.
-  void observe(std::chrono::nanoseconds elapsed, std::int64_t started_tokens);
+  /// In `elapsed`, while sequences waited, prompts of that many tokens left the queue; so many of
+  /// the tokens were in the cache.
+  void observe(std::chrono::nanoseconds elapsed, std::int64_t started_tokens,
+               std::int64_t cached_tokens = 0);
 
   /// Prompt tokens a second; nullopt until a tenth of a second of waiting was seen, and while
   /// nothing has begun.
   std::optional<double> tokens_per_second() const;
 
+  /// The part of the prompt tokens that had to be computed; 1 while nothing has begun.
+  double computed_share() const;
+
  private:
   double seconds_ = 0;
   double tokens_ = 0;
+  double cached_tokens_ = 0;
 };
 
 /// How long a queue of that many prompt tokens lasts at that rate.
@@ -82,7 +89,9 @@ struct QueueOutlook {
   std::chrono::nanoseconds each_row{};               ///< and what each more adds to it
   /// What a prompt token adds to a step, where next_row speaks of steps without prompts; else 0.
   std::chrono::nanoseconds each_token{};
-  std::int64_t num_running_tokens = 0;      ///< of prompts that have begun, still to come
+  std::int64_t num_running_tokens = 0;  ///< of prompts that have begun, still to be computed
+  /// Of the tokens of prompts that wait; the cache holds the rest.
+  double computed_share = 1;
   std::optional<double> tokens_per_second;  ///< at which prompts begin
 
   /// The longer of the waits for a row, in which the prompts ahead are computed too, and for the

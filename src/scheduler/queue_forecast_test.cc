@@ -34,6 +34,15 @@ TEST(QueueForecast, forgets_the_past_within_a_minute_or_two) {
   EXPECT_LT(forecast.tokens_per_second().value(), 400);
 }
 
+TEST(QueueForecast, knows_how_much_of_the_prompts_the_cache_held) {
+  QueueForecast forecast;
+  EXPECT_EQ(forecast.computed_share(), 1);
+  forecast.observe(1ms, 1000, 900);
+  EXPECT_NEAR(forecast.computed_share(), 0.1, 1e-9);
+  forecast.observe(1ms, 1000);
+  EXPECT_NEAR(forecast.computed_share(), 0.55, 1e-3);
+}
+
 TEST(QueueTime, is_tokens_over_rate) {
   EXPECT_EQ(queue_time(3000, 2000), 1500ms);
   EXPECT_EQ(queue_time(0, 2000), 0ms);
@@ -127,6 +136,8 @@ TEST(QueueOutlook, prompts_that_are_computed_meanwhile_make_the_wait_for_a_row_l
   outlook.num_running_tokens = 300;
   EXPECT_EQ(outlook.wait(0, 0), 2300ms);
   EXPECT_EQ(outlook.wait(0, 500), 2800ms);
+  outlook.computed_share = 0.1;
+  EXPECT_EQ(outlook.wait(0, 500), 2350ms);
   outlook.num_free_rows = 1;
   EXPECT_EQ(outlook.wait(0, 0), 0ms);
 }
