@@ -212,6 +212,26 @@ TEST_F(StreamTest, a_client_that_never_reads_is_cut_at_the_hard_limit) {
   EXPECT_EQ(gone_.get_future().get(), DisconnectReason::kSlowClient);
 }
 
+// The owner of a finished response goes while its bytes still wait for the reader.
+TEST_F(StreamTest, nobody_is_told_of_a_disconnect_once_the_writer_is_gone) {
+  serve();
+  RawClient client(server_->port(), 4096);
+  bool was_told = false;
+  const auto owner = std::make_shared<int>();
+  {
+    ResponseWriter writer = request(client);
+    writer.on_disconnect([&was_told, owner](DisconnectReason) { was_told = true; });
+    writer.start_stream(200, {});
+    writer.write_event(std::string(6 << 20, 'x'));
+    writer.finish();
+  }
+  EXPECT_EQ(owner.use_count(), 1);
+  client.read_until("\r\n\r\n");
+  client.reset();
+  server_.reset();
+  EXPECT_FALSE(was_told);
+}
+
 TEST_F(StreamTest, a_reader_that_keeps_up_gets_a_long_stream_whole) {
   serve();
   RawClient client(server_->port());

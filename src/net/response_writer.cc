@@ -113,9 +113,13 @@ std::int64_t ResponseState::buffered_bytes() const {
   return buffered_bytes_;
 }
 
+// Who was to hear of a disconnect may be gone with the writer, also where bytes are still unsent.
 void ResponseState::release() {
+  UniqueFunction<void(DisconnectReason)> callback;  // destroyed outside the lock
   {
     const MutexLock lock(mutex_);
+    callback = std::move(callback_);
+    callback_ = nullptr;
     if (mode_ == Mode::kNone && !cut_reason_) {
       mode_ = Mode::kFull;
       finished_ = true;

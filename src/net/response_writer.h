@@ -66,7 +66,8 @@ class ResponseWriter {
   void abort();
 
   /// Calls back once when the client is gone before the response was complete; at once, on this
-  /// thread, if it is gone already. Never called after the response was delivered.
+  /// thread, if it is gone already. Never called after the response was delivered, nor after this
+  /// writer was destroyed.
   void on_disconnect(UniqueFunction<void(DisconnectReason)> callback);
 
   bool is_disconnected() const;
