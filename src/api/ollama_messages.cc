@@ -10,6 +10,7 @@ namespace plumb {
 namespace {
 
 constexpr std::int64_t kMaxOllamaTools = 512;
+constexpr std::int64_t kMaxOpenCalls = 512;  // each result is looked for among them
 
 // Nine letters and digits: every template takes that, and some nothing else.
 std::string call_id(std::int64_t number) {
@@ -85,6 +86,11 @@ class MessageReader {
     const JsonObject* arguments = function.object("arguments");
     if (function.ok() && !name.has_value()) {
       function.fail(ApiError::missing(function.path("name")));
+    }
+    if (function.ok() && std::ssize(open_) == kMaxOpenCalls) {
+      function.fail(ApiError::invalid("invalid_value", "messages",
+                                      "'messages' has more than " + std::to_string(kMaxOpenCalls) +
+                                          " tool calls without a result"));
     }
     open_.push_back({id, name.value_or("")});
     return JsonObject{

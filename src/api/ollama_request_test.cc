@@ -82,6 +82,20 @@ TEST(OllamaRequest, results_get_the_ids_of_the_open_calls_of_their_tool_in_order
       R"({"role":"tool","content":"?","name":"f"}])");
 }
 
+TEST(OllamaRequest, calls_without_a_result_are_limited) {
+  const auto turns = [](int num_turns, bool has_results) {
+    std::string out = R"({"model":"m","messages":[{"role":"user","content":"x"})";
+    for (int i = 0; i < num_turns; ++i) {
+      out += R"(,{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{}}}]})";
+      out += has_results ? R"(,{"role":"tool","tool_name":"f","content":"r"})" : "";
+    }
+    return out + "]}";
+  };
+  EXPECT_EQ(ollama_error(turns(512, false)), "accepted");
+  EXPECT_EQ(ollama_error(turns(513, false)), "invalid_value messages");
+  EXPECT_EQ(ollama_error(turns(513, true)), "accepted");
+}
+
 TEST(OllamaRequest, a_message_without_content_is_empty) {
   EXPECT_EQ(
       ollama_messages_of(chat(R"("messages":[{"role":"user"},{"role":"assistant","images":[]}])")),

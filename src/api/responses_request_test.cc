@@ -143,6 +143,29 @@ TEST(ResponsesRequest, refuses_tools_by_field) {
   expect_refusals(refusals);
 }
 
+TEST(ResponsesRequest, tools_of_all_namespaces_together_are_limited) {
+  const auto with_tools = [](int num_tools) {
+    std::string list;
+    for (int i = 0; i < num_tools; ++i) {
+      const std::string n = std::to_string(i);
+      list += (i == 0 ? "" : ",") + std::string(R"({"type":"namespace","name":"n)") + n +
+              R"(","tools":[{"type":"function","name":"f"}]})";
+    }
+    return list;
+  };
+  const auto in_pairs = [&](const std::string& more) {
+    return converse(R"({"input":"x","tools":[{"type":"namespace","name":"m","tools":[)"
+                    R"({"type":"function","name":"f"},{"type":"function","name":"g"}]},)" +
+                    with_tools(510) + more + "]}");
+  };
+  EXPECT_EQ(std::get<ResponsesConversation>(in_pairs("")).chat.tool_use.tools.size(), 512U);
+  const ApiError error = std::get<ApiError>(in_pairs(R"(,{"type":"function","name":"last"})"));
+  EXPECT_EQ(error.param, "tools");
+  EXPECT_EQ(error.message, "'tools' gives more than 512 tools");
+  const auto long_list = converse(R"({"input":"x","tools":[)" + with_tools(513) + "]}");
+  EXPECT_EQ(std::get<ApiError>(long_list).message, "'tools' gives more than 512 tools");
+}
+
 TEST(ResponsesRequest, a_text_is_one_message_and_instructions_come_first) {
   EXPECT_EQ(conversation_of(R"({"input":"Hello","instructions":"Be brief"})"),
             R"([{"role":"system","content":"Be brief"},{"role":"user","content":"Hello"}])");

@@ -88,7 +88,8 @@ std::string shown_tool_name(std::string_view name, std::string_view name_space) 
   return std::string(name_space) + (name_space.ends_with("__") ? "" : "__") + std::string(name);
 }
 
-void ResponsesTools::read_one(FieldReader& tool, const std::string& name_space, bool skips_known) {
+void ResponsesTools::read_one(FieldReader& tool, const std::string& name_space,
+                              const std::string& list_path, bool skips_known) {
   const bool is_custom = tool.text("type").value_or("") == "custom";
   ToolIdentity identity{needed_name(tool), name_space, is_custom};
   Tool out;
@@ -107,15 +108,21 @@ void ResponsesTools::read_one(FieldReader& tool, const std::string& name_space, 
                 "is '" + out.name.substr(0, kMaxShownBytes) +
                     "' with its namespace, expected 1 to 128 letters, digits, _, -, . or :");
   }
-  const bool is_known = std::any_of(known_.begin(), known_.end(),
-                                    [&](const Known& known) { return known.identity == identity; });
-  if (!(is_known && skips_known)) {
-    known_.push_back({out.name, std::move(identity)});
-    use_.tools.push_back(std::move(out));
+  if (skips_known && std::any_of(known_.begin(), known_.end(),
+                                 [&](const Known& known) { return known.identity == identity; })) {
+    return;
   }
+  if (std::ssize(use_.tools) == kMaxResponsesTools) {
+    refuse_tool(tool, list_path,
+                "gives more than " + std::to_string(kMaxResponsesTools) + " tools");
+    return;
+  }
+  known_.push_back({out.name, std::move(identity)});
+  use_.tools.push_back(std::move(out));
 }
 
-void ResponsesTools::read_namespace(FieldReader& tool, bool skips_known) {
+void ResponsesTools::read_namespace(FieldReader& tool, const std::string& list_path,
+                                    bool skips_known) {
   const std::string name = needed_name(tool);
   tool.text("description");
   const JsonArray* inner_tools = tool.array("tools", kMaxResponsesTools);
@@ -133,13 +140,16 @@ void ResponsesTools::read_namespace(FieldReader& tool, bool skips_known) {
     if (inner.ok() && !type.has_value()) {
       inner.fail(ApiError::missing(inner.path("type")));
     }
-    read_one(inner, name, skips_known);
+    read_one(inner, name, list_path, skips_known);
     tool.absorb(inner);
   }
 }
 
 void ResponsesTools::read(FieldReader& fields, const JsonArray& tools, const std::string& path,
                           bool skips_known) {
+  if (std::ssize(tools) > kMaxResponsesTools) {
+    refuse_tool(fields, path, "gives more than " + std::to_string(kMaxResponsesTools) + " tools");
+  }
   for (std::size_t i = 0; i < tools.size() && fields.ok(); ++i) {
     const std::string at = path + "[" + std::to_string(i) + "]";
     if (!tools[i].is_object()) {
@@ -155,20 +165,15 @@ void ResponsesTools::read(FieldReader& fields, const JsonArray& tools, const std
       continue;
     }
     if (type == "namespace") {
-      read_namespace(tool, skips_known);
+      read_namespace(tool, path, skips_known);
     } else if (type == "function" || type == "custom") {
-      read_one(tool, "", skips_known);
+      read_one(tool, "", path, skips_known);
     } else if (tool.ok()) {
       refuse_tool(tool, tool.path("type"),
                   "is '" + type.substr(0, kMaxShownBytes) +
                       "', expected 'function', 'custom' or 'namespace'");
     }
     fields.absorb(tool);
-  }
-  if (fields.ok() && std::ssize(use_.tools) > kMaxResponsesTools) {
-    refuse_tool(fields, path,
-                "gives " + std::to_string(use_.tools.size()) + " tools, expected at most " +
-                    std::to_string(kMaxResponsesTools));
   }
 }
 

@@ -47,8 +47,9 @@ class ResponsesTools {
   const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
-  void read_one(FieldReader& tool, const std::string& name_space, bool skips_known);
-  void read_namespace(FieldReader& tool, bool skips_known);
+  void read_one(FieldReader& tool, const std::string& name_space, const std::string& list_path,
+                bool skips_known);
+  void read_namespace(FieldReader& tool, const std::string& list_path, bool skips_known);
   void read_choice_object(FieldReader& choice);
   void read_allowed_tools(FieldReader& choice);
   std::string read_choice_name(FieldReader& choice) const;
