@@ -39,6 +39,7 @@ bool merge_delta(ChoiceDelta* delta, ChoiceDelta* next) {
     }
     delta->calls.back().arguments += call.arguments;
     delta->calls.back().has_ended = delta->calls.back().has_ended || call.has_ended;
+    delta->calls.back().is_cut = delta->calls.back().is_cut || call.is_cut;
   }
   std::move(next->tokens.begin(), next->tokens.end(), std::back_inserter(delta->tokens));
   return true;

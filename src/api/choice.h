@@ -32,6 +32,7 @@ struct ToolCallDelta {
   std::string name;
   std::string arguments;   ///< a fragment; those of a call together are one JSON object
   bool has_ended = false;  ///< nothing more comes of the call
+  bool is_cut = false;     ///< it has ended within its arguments
 
   bool is_first() const { return !name.empty(); }
 };

@@ -275,7 +275,7 @@ std::vector<Json> ResponsesAssembler::delta(const ChoiceDelta& delta) {
       open_call(call);
     }
     add_arguments(call.arguments);
-    is_call_whole_ = is_call_whole_ || call.has_ended;
+    is_call_whole_ = is_call_whole_ || (call.has_ended && !call.is_cut);
   }
   return std::exchange(events_, {});
 }

@@ -35,9 +35,9 @@ class Scene {
   void reason(const std::string& text) { say({0, "", {}, text}); }
 
   void call(std::int64_t index, const std::string& name, const std::string& arguments,
-            bool has_ended) {
+            bool has_ended, bool is_cut = false) {
     const std::string id = name.empty() ? "" : "call_" + std::to_string(index);
-    say({0, "", {}, "", {{index, id, name, arguments, has_ended}}});
+    say({0, "", {}, "", {{index, id, name, arguments, has_ended, is_cut}}});
   }
 
   void end(FinishReason reason = FinishReason::kStop) {
@@ -256,6 +256,19 @@ TEST(ResponsesAssembler, what_the_limit_cuts_is_incomplete) {
   EXPECT_EQ(output[0].find("status")->as_string(), "completed");
   EXPECT_EQ(output[1].find("status")->as_string(), "incomplete");
   EXPECT_EQ(scene.types().back(), "incomplete");
+}
+
+// The parser closes the arguments of what the limit cuts; whole ones stay whole.
+TEST(ResponsesAssembler, a_call_that_the_limit_cuts_is_incomplete_though_it_has_ended) {
+  for (const bool is_cut : {true, false}) {
+    Scene scene;
+    scene.call(0, "f", R"({"a":"b"})", true, is_cut);
+    scene.end(FinishReason::kLength);
+    scene.check();
+    const Json response = scene.assembler().response();
+    EXPECT_EQ(response.find("output")->as_array()[0].find("status")->as_string(),
+              is_cut ? "incomplete" : "completed");
+  }
 }
 
 TEST(ResponsesAssembler, failure_closes_what_is_open) {

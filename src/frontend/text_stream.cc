@@ -191,6 +191,7 @@ void TextStream::add_call(const OutputPiece& piece) {
     call.arguments = piece.text;
   } else {
     call.has_ended = true;
+    call.is_cut = !piece.is_complete;
     ++num_calls_;
     num_complete_calls_ += piece.is_complete ? 1 : 0;
     has_all_calls_ = options_.output->max_calls > 0 && num_calls_ == options_.output->max_calls;
