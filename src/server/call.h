@@ -46,10 +46,9 @@ class Call final : public GenerationListener {
   bool has_id(std::string_view id) const;
   /// Whether that key has asked.
   bool is_of(const Principal& principal) const;
-  /// Ends it with an error to the client (shutdown, abort).
   /// Sends the end of the answer, once it is kept, or the error that there was.
   void deliver(const Status& kept);
-  /// Ends it with an error to the client (shutdown).
+  /// Ends it with an error to the client (shutdown, abort).
   void fail(const ApiError& error);
 
   void on_begin(std::int64_t index, const Usage& prompt) override;

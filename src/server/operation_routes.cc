@@ -178,6 +178,12 @@ void Server::abort_request(FieldReader& fields, Transaction transaction) {
       call->fail(ApiError::from_status({Code::kCancelled, "the request was aborted"}));
     }
   }
+  const std::string owner = owner_of(transaction.principal);
+  for (auto& [id, run] : runs_) {
+    if (is_all || (id == rid && (is_admin || run->turn().owner == owner))) {
+      run->fail(ApiError::from_status({Code::kCancelled, "the request was aborted"}));
+    }
+  }
   transaction.send_json(JsonObject{{"success", true}});
 }
 

@@ -62,6 +62,16 @@ void visit_items(const StoredResponse& response, const Visit& visit) {
 
 }  // namespace
 
+// Letters and underscores can be written as \u00XX.
+bool may_name_stored(std::string_view body) {
+  for (const std::string_view sign : {R"("previous_response_id")", R"("id")", R"(\u00)"}) {
+    if (body.find(sign) != std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void tell_interrupted(StoredResponse* stored) {
   Result<Json> response = parse_json(stored->response);
   stored->is_running = false;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bounded_queue.h"
@@ -30,6 +31,10 @@ struct StoredResponse {
 
 /// Turns one that ran when its server ended into what it is now: failed.
 void tell_interrupted(StoredResponse* stored);
+
+/// Whether a request with that body may name a stored response or item: one that spells its members
+/// with escapes counts as well.
+bool may_name_stored(std::string_view body);
 
 /// What a store may hold; the least recently used responses give way.
 struct ResponseStoreLimits {

@@ -74,6 +74,14 @@ class ResponseStoreTest : public testing::Test {
   std::unique_ptr<ResponseStore> store_;
 };
 
+TEST(MayNameStored, also_with_escapes) {
+  EXPECT_TRUE(may_name_stored(R"({"previous_response_id":"resp_1"})"));
+  EXPECT_TRUE(may_name_stored(R"({"previous_respons\u0065_id":"resp_1"})"));
+  EXPECT_TRUE(may_name_stored(R"({"input":[{"type":"item_reference","id":"msg_1"}]})"));
+  EXPECT_TRUE(may_name_stored(R"({"input":[{"type":"item_reference","\u0069d":"msg_1"}]})"));
+  EXPECT_FALSE(may_name_stored(R"({"input":"previous \u4f60"})"));
+}
+
 TEST_F(ResponseStoreTest, gives_back_what_was_put_and_only_to_its_owner) {
   open();
   ASSERT_TRUE(put(response("r1")).ok());

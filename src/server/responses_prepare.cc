@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a body of the Responses API to a conversation: on the worker, because it may wait for the
-// store.
+// From a body of the Responses API to a conversation: off the loop where it may wait for the store.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "api/ids.h"
@@ -136,26 +136,47 @@ std::optional<ApiError> Server::load_history(const std::string& owner, ResponseP
   return std::nullopt;
 }
 
-std::optional<ApiError> Server::resolve_references(const std::string& owner,
+std::optional<ApiError> Server::resolve_references(const std::string& owner, const Asker& asker,
                                                    ResponsePlan* plan) const {
+  struct FoundItem {
+    Json item;
+    std::int64_t num_bytes = 0;
+  };
+
   ResponsesItems& input = plan->request.input;
+  std::map<std::string, FoundItem> found;  // each is looked for once
+  std::int64_t num_bytes = 0;
   for (std::size_t i = 0; i < input.items.size(); ++i) {
     if (item_type(input.items[i]) != "item_reference") {
       continue;
     }
-    const std::string& id = input.items[i].find("id")->as_string();
-    const Result<std::string> text = store_ == nullptr
-                                         ? Result<std::string>(Status(Code::kNotFound, id))
-                                         : store_->find_item(owner, id);
-    Result<Json> item = text.ok() ? parse_json(text.value()) : Result<Json>(text.status());
-    if (!item.ok() && item.status().code() != Code::kNotFound) {
-      return ApiError::from_status(item.status());
+    if (asker.is_unwanted.load() || is_stopping_.load()) {
+      return shutting_down();
     }
-    if (!item.ok()) {
-      return ApiError::invalid("invalid_value", input.paths[i] + ".id",
-                               "item with the id '" + id.substr(0, 128) + "' not found");
+    const std::string id = input.items[i].find("id")->as_string();
+    auto known = found.find(id);
+    if (known == found.end()) {
+      const Result<std::string> text = store_ == nullptr
+                                           ? Result<std::string>(Status(Code::kNotFound, id))
+                                           : store_->find_item(owner, id);
+      Result<Json> item = text.ok() ? parse_json(text.value()) : Result<Json>(text.status());
+      if (!item.ok() && item.status().code() != Code::kNotFound) {
+        return ApiError::from_status(item.status());
+      }
+      if (!item.ok()) {
+        return ApiError::invalid("invalid_value", input.paths[i] + ".id",
+                                 "item with the id '" + id.substr(0, 128) + "' not found");
+      }
+      known = found.emplace(id, FoundItem{std::move(item).value(), std::ssize(text.value())}).first;
     }
-    input.items[i] = std::move(item).value();
+    num_bytes += known->second.num_bytes;
+    if (num_bytes > options_.max_body_bytes) {
+      return ApiError::invalid("invalid_value", "input",
+                               "the items that 'input' refers to have more than " +
+                                   std::to_string(options_.max_body_bytes) +
+                                   " bytes together (--max-body-bytes)");
+    }
+    input.items[i] = known->second.item;
   }
   plan->items.insert(plan->items.end(), input.items.begin(), input.items.end());
   return std::nullopt;
@@ -236,10 +257,11 @@ std::variant<Server::ResponsePlan, ApiError> Server::plan_response(const Json& b
                                  "this server keeps no responses (--response-store off)");
   }
   const std::string owner = owner_of(asker.principal);
-  for (const auto step : {&Server::load_history, &Server::resolve_references}) {
-    if (std::optional<ApiError> error = (this->*step)(owner, &plan)) {
-      return *std::move(error);
-    }
+  if (std::optional<ApiError> error = load_history(owner, &plan)) {
+    return *std::move(error);
+  }
+  if (std::optional<ApiError> error = resolve_references(owner, asker, &plan)) {
+    return *std::move(error);
   }
   const Unseal unseal = [seal = seal_.get(), owner](std::string_view sealed) {
     return seal->open(sealed, owner);

@@ -5,6 +5,7 @@
 
 #include "api/responses_list.h"
 #include "base/text.h"
+#include "net/sse.h"
 #include "server/server.h"
 
 namespace plumb {
@@ -35,10 +36,19 @@ std::string query_text(const JsonObject& query, std::string_view name) {
   return value != nullptr ? value->as_string() : "";
 }
 
-// Stored responses and items are looked for where one of these is named.
-bool may_name_stored(std::string_view body) {
-  return body.find("\"previous_response_id\"") != std::string_view::npos ||
-         body.find("\"id\"") != std::string_view::npos;
+bool is_in_background(const Result<Json>& response) {
+  const Json* background = response.ok() ? response.value().find("background") : nullptr;
+  return background != nullptr && *background == Json(true);
+}
+
+// The last event of a response whose process ended with its log.
+std::string interrupted_event(Json response, std::int64_t number) {
+  std::string out;
+  append_sse(&out, "response.failed",
+             to_text(JsonObject{{"type", "response.failed"},
+                                {"sequence_number", number},
+                                {"response", std::move(response)}}));
+  return out;
 }
 
 }  // namespace
@@ -124,6 +134,15 @@ void Server::stream_response(Transaction transaction, const std::string& id) {
   }
   with_response(std::move(transaction), id,
                 [this, id, after](Transaction answered, StoredResponse stored) {
+                  if (stored.is_running) {
+                    tell_interrupted(&stored);
+                  }
+                  const Result<Json> response = parse_json(stored.response);
+                  if (stored.events.empty() && is_in_background(response)) {
+                    const std::string event = interrupted_event(response.value(), after + 1);
+                    read_events(id, std::move(answered), std::make_shared<EventLog>(event), 0);
+                    return;
+                  }
                   if (stored.events.empty()) {
                     answered.send_error(ApiError::invalid(
                         "invalid_value", "stream",
@@ -187,8 +206,7 @@ void Server::cancel_response(Transaction transaction, const std::string& id) {
   // Behind what the cancelled run has put there.
   with_response(std::move(transaction), id, [refuse](Transaction answered, StoredResponse stored) {
     const Result<Json> response = parse_json(stored.response);
-    const Json* background = response.ok() ? response.value().find("background") : nullptr;
-    if (background == nullptr || !(*background == Json(true))) {
+    if (!is_in_background(response)) {
       refuse(std::move(answered));
       return;
     }

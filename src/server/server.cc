@@ -14,8 +14,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMaxQueuedBodies = 256;
-constexpr std::int64_t kMaxQueuedLookups = 4096;
+constexpr std::int64_t kMaxQueuedBodies = 256;  // of each pool that prepares
 constexpr int kNumLookups = 4;
 constexpr std::int64_t kMaxQueuedGrammars = 256;
 constexpr int kMaxGrammars = 6;                         // compiled in turns
@@ -145,7 +144,7 @@ Status Server::listen() {
   transport_ = make_tcp_transport();
   PLUMB_RETURN_IF_ERROR(start_traces());
   workers_ = std::make_unique<ThreadPool>("prepare", 1, kMaxQueuedBodies);
-  lookups_ = std::make_unique<ThreadPool>("lookup", kNumLookups, kMaxQueuedLookups);
+  lookups_ = std::make_unique<ThreadPool>("lookup", kNumLookups, kMaxQueuedBodies);
   compilers_ = std::make_unique<TurnPool>(
       "grammar",
       TurnPool::Options{.num_threads = kMaxGrammars,

@@ -57,8 +57,9 @@ struct ServerParts {
 
 /// The HTTP server: routes, keys, calls in flight.
 ///
-/// One loop thread owns connections and calls; long prompts are prepared on a worker.
-/// Thread: create(), drain(), stop(): any but the loop's.
+/// One loop thread owns connections and calls; large bodies are prepared on a worker, those that
+/// may name stored responses on threads that may wait. Thread: create(), drain(), stop(): any but
+/// the loop's.
 class Server final : public HttpHandler {
  public:
   /// What create() would say about keys, certificates and addresses, before there is anything to
@@ -218,7 +219,8 @@ class Server final : public HttpHandler {
   HostedRules hosted_rules() const;
   std::variant<ResponsePlan, ApiError> plan_response(const Json& body, const Asker& asker) const;
   std::optional<ApiError> load_history(const std::string& owner, ResponsePlan* plan) const;
-  std::optional<ApiError> resolve_references(const std::string& owner, ResponsePlan* plan) const;
+  std::optional<ApiError> resolve_references(const std::string& owner, const Asker& asker,
+                                             ResponsePlan* plan) const;
   std::optional<ApiError> fit_conversation(ResponsePlan* plan, const Unseal& unseal) const;
   Prepared prepare_response(const Json& body, const Asker& asker) const;
   Prepared prepare_input_tokens(const Json& body, const Asker& asker) const;

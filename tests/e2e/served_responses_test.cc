@@ -321,6 +321,26 @@ TEST(ServedResponses, kept_responses_are_got_listed_and_deleted) {
   }
 }
 
+TEST(ServedResponses, items_that_are_referred_to_are_as_many_bytes_as_a_body) {
+  ServerOptions options;
+  options.max_body_bytes = 1024;
+  ServedScene scene(options);
+  const Json response = scene.post(
+      kResponses, R"({"max_output_tokens":1,"input":")" + std::string(600, 'x') + R"("})");
+  const Json list = parse_json(scene
+                                   .send("GET", std::string(kResponses) + "/" +
+                                                    text_at(response, {"id"}) + "/input_items")
+                                   .body)
+                        .value();
+  const std::string reference =
+      R"({"type":"item_reference","id":")" + text_at(list, {"data", 0, "id"}) + R"("})";
+  scene.post(kResponses, R"({"max_output_tokens":1,"input":[)" + reference + "]}");
+  const Json error = scene.post(
+      kResponses, R"({"max_output_tokens":1,"input":[)" + reference + "," + reference + "]}", 400);
+  EXPECT_EQ(text_at(error, {"error", "param"}), "input");
+  EXPECT_NE(text_at(error, {"error", "message"}).find("1024 bytes"), std::string::npos);
+}
+
 TEST(ServedResponses, store_false_keeps_nothing_and_off_refuses_the_background) {
   ServedScene scene;
   const Json response = scene.post(kResponses, body(R"("store":false)"));
@@ -476,6 +496,49 @@ TEST(ServedResponses, shutting_down_ends_what_runs_in_the_background) {
   scene.server().drain();
   scene.destroy_server();
   EXPECT_TRUE(scene.is_idle());
+}
+
+TEST(ServedResponses, aborting_all_reaches_the_background) {
+  ServedScene scene;
+  const std::string endless =
+      R"({"input":"Hello","background":true,"ignore_eos":true,"max_output_tokens":100000})";
+  const std::string one = text_at(scene.post(kResponses, endless), {"id"});
+  const std::string other = text_at(scene.post(kResponses, endless), {"id"});
+  scene.post("/abort_request", R"({"rid":")" + one + R"("})");
+  EXPECT_EQ(text_at(wait_for_end(scene, one), {"status"}), "failed");
+  scene.post("/abort_request", R"({"abort_all":true})");
+  EXPECT_EQ(text_at(wait_for_end(scene, other), {"status"}), "failed");
+  EXPECT_TRUE(scene.is_idle());
+}
+
+// As a kill leaves it: the record of one that runs, without its events.
+TEST(ServedResponses, the_stream_of_an_interrupted_response_tells_its_failure) {
+  const std::string path =
+      testing::TempDir() + "plumb_served_interrupted_" + std::to_string(::getpid()) + ".db";
+  {
+    const auto store = ResponseStore::open(path, {}, system_clock());
+    ASSERT_TRUE(store.ok());
+    StoredResponse stored;
+    stored.id = "resp_1";
+    stored.is_running = true;
+    stored.response = R"({"id":"resp_1","status":"in_progress","background":true,"output":[]})";
+    stored.inputs = "[]";
+    store.value()->put(stored, [](const Status& kept) { EXPECT_TRUE(kept.ok()); });
+  }
+  ServerOptions options;
+  options.responses.store = path;
+  ServedScene scene(options);
+  const std::vector<Json> events = events_of(
+      scene.send("GET", std::string(kResponses) + "/resp_1?stream=true&starting_after=6"));
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(text_at(events[0], {"type"}), "response.failed");
+  EXPECT_EQ(int_at(events[0], {"sequence_number"}), 7);
+  EXPECT_EQ(text_at(events[0], {"response", "status"}), "failed");
+  EXPECT_EQ(to_text(at(events[0], {"response"})),
+            scene.send("GET", std::string(kResponses) + "/resp_1").body);
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    ::unlink((path + suffix).c_str());
+  }
 }
 
 TEST(ServedResponses, a_file_keeps_responses_over_a_restart) {
