@@ -153,13 +153,13 @@ TEST(ResponsesRequest, tools_of_all_namespaces_together_are_limited) {
     }
     return list;
   };
-  const auto in_pairs = [&](const std::string& more) {
+  const auto with_more = [&](const std::string& more) {
     return converse(R"({"input":"x","tools":[{"type":"namespace","name":"m","tools":[)"
                     R"({"type":"function","name":"f"},{"type":"function","name":"g"}]},)" +
                     with_tools(510) + more + "]}");
   };
-  EXPECT_EQ(std::get<ResponsesConversation>(in_pairs("")).chat.tool_use.tools.size(), 512U);
-  const ApiError error = std::get<ApiError>(in_pairs(R"(,{"type":"function","name":"last"})"));
+  EXPECT_EQ(std::get<ResponsesConversation>(with_more("")).chat.tool_use.tools.size(), 512U);
+  const ApiError error = std::get<ApiError>(with_more(R"(,{"type":"function","name":"last"})"));
   EXPECT_EQ(error.param, "tools");
   EXPECT_EQ(error.message, "'tools' gives more than 512 tools");
   const auto long_list = converse(R"({"input":"x","tools":[)" + with_tools(513) + "]}");

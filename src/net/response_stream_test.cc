@@ -2,6 +2,7 @@
 // Streams over real sockets: framing, disconnects, slow readers.
 #include <future>
 #include <gtest/gtest.h>
+#include <memory>
 #include <optional>
 #include <string>
 

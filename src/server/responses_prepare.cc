@@ -153,7 +153,7 @@ std::optional<ApiError> Server::resolve_references(const std::string& owner, con
     if (asker.is_unwanted.load() || is_stopping_.load()) {
       return shutting_down();
     }
-    const std::string id = input.items[i].find("id")->as_string();
+    const std::string& id = input.items[i].find("id")->as_string();
     auto known = found.find(id);
     if (known == found.end()) {
       const Result<std::string> text = store_ == nullptr
