@@ -335,6 +335,24 @@ TEST_F(AnswerStreams, an_answer_can_end_with_its_first_call) {
   EXPECT_EQ(stream_->num_complete_calls(), 1);
 }
 
+TEST_F(AnswerStreams, a_call_says_whether_its_arguments_were_cut) {
+  const auto last_call = [this](const std::string& arguments) {
+    ToolCallDelta last;
+    for (const ChoiceDelta& delta :
+         run("</think><tool_call>{\"name\": \"f\", \"arguments\": " + arguments,
+             {.output = hermes()})) {
+      last = delta.calls.empty() ? last : delta.calls.back();
+    }
+    return last;
+  };
+  const ToolCallDelta cut = last_call(R"({"a": "EN)");
+  EXPECT_TRUE(cut.has_ended);
+  EXPECT_TRUE(cut.is_cut);
+  const ToolCallDelta whole = last_call(R"({"a": "END"}}</tool_call>)");
+  EXPECT_TRUE(whole.has_ended);
+  EXPECT_FALSE(whole.is_cut);
+}
+
 TEST_F(AnswerStreams, control_tokens_mark_calls_and_text_that_spells_them_does_not) {
   OutputOptions output = hermes();
   output.format.reasoning = nullptr;
