@@ -7,7 +7,6 @@
 #include <set>
 
 #include "tokenizer/aho_corasick.h"
-#include "tokenizer/base64.h"
 #include "tokenizer/byte_map.h"
 #include "tokenizer/charsmap.h"
 #include "tokenizer/pre_tokenizer.h"
@@ -199,16 +198,6 @@ TEST(WordCutter, cuts_before_spaces_that_no_token_joins) {
   EXPECT_EQ(cutter.part_end(text, 0), 2U);
   EXPECT_EQ(cutter.part_end(text, 2), 6U);
   EXPECT_EQ(cutter.part_end(text, 6), text.size());
-}
-
-TEST(Base64, decodes_with_and_without_padding) {
-  std::string bytes;
-  ASSERT_TRUE(decode_base64("YWI=", &bytes));
-  EXPECT_EQ(bytes, "ab");
-  ASSERT_TRUE(decode_base64("YWI", &bytes));
-  EXPECT_EQ(bytes, "ab");
-  EXPECT_FALSE(decode_base64("Y", &bytes));
-  EXPECT_FALSE(decode_base64("YW!=", &bytes));
 }
 
 TEST(Charsmap, sizes_that_do_not_fit_are_errors) {
