@@ -22,6 +22,7 @@ void Server::add_routes() {
   };
   post_route("/v1/chat/completions", &Server::prepare_chat);
   post_route("/v1/completions", &Server::prepare_completion);
+  add_embedding_routes();
   for (const char* path : {"/tokenize", "/v1/tokenize"}) {
     post_route(path, &Server::prepare_tokenize);
   }
@@ -82,6 +83,9 @@ std::optional<ApiError> Server::ignore_priority(const GenerationParams& params,
 
 Server::Prepared Server::prepare_chat(const Json& body,
                                       const std::atomic<bool>& /*is_unwanted*/) const {
+  if (std::optional<ApiError> error = check_generates()) {
+    return *std::move(error);
+  }
   auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
@@ -117,6 +121,9 @@ Server::Prepared Server::prepare_chat(const Json& body,
 
 Server::Prepared Server::prepare_completion(const Json& body,
                                             const std::atomic<bool>& is_unwanted) const {
+  if (std::optional<ApiError> error = check_generates()) {
+    return *std::move(error);
+  }
   auto read = read_completion_request(body, parts_.service.model().facts().defaults, limits_);
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
@@ -181,7 +188,8 @@ void Server::one_model(Transaction transaction, const std::string& id) const {
 }
 
 void Server::health(Transaction transaction, bool is_readiness) const {
-  const bool is_alive = parts_.service.is_healthy(kMaxHeartbeatAge);
+  const bool is_alive = parts_.service.is_healthy(kMaxHeartbeatAge) &&
+                        (parts_.embeddings == nullptr || parts_.embeddings->is_healthy());
   if (is_alive && !(is_readiness && is_draining_.load())) {
     transaction.send_json(JsonObject{{"status", "ok"}});
     return;
