@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 
 #include "base/check.h"
+#include "base/digest.h"
 #include "base/rng.h"
 
 namespace plumb {
@@ -26,14 +27,6 @@ const unsigned char* bytes_of(std::string_view text) {
 
 unsigned char* bytes_of(std::string* text) {
   return reinterpret_cast<unsigned char*>(text->data());
-}
-
-std::string base64_of(const std::string& bytes) {
-  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  const int size =
-      ::EVP_EncodeBlock(bytes_of(&out), bytes_of(bytes), static_cast<int>(bytes.size()));
-  out.resize(static_cast<std::size_t>(size));
-  return out;
 }
 
 std::optional<std::string> bytes_of_base64(std::string_view text) {
@@ -75,7 +68,7 @@ std::string Seal::close(std::string_view text, std::string_view owner) const {
       ::EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_GET_TAG, static_cast<int>(kTagBytes),
                             body + text.size()) == 1;
   PLUMB_CHECK(is_closed, "AES-256-GCM failed");
-  return base64_of(out);
+  return to_base64({bytes_of(&out), out.size()});
 }
 
 std::optional<std::string> Seal::open(std::string_view sealed, std::string_view owner) const {

@@ -166,8 +166,4 @@ Result<SqliteStatement> SqliteDatabase::prepare(std::string_view sql) {
   return SqliteStatement(std::move(impl));
 }
 
-std::int64_t SqliteDatabase::num_changes() const {
-  return ::sqlite3_changes64(impl_->database);
-}
-
 }  // namespace plumb

@@ -62,9 +62,6 @@ class SqliteDatabase {
   Status run(const std::string& sql);
   Result<SqliteStatement> prepare(std::string_view sql);
 
-  /// Rows that the last statement changed.
-  std::int64_t num_changes() const;
-
  private:
   struct Impl;
   explicit SqliteDatabase(std::unique_ptr<Impl> impl);
