@@ -32,7 +32,13 @@ struct SynthesisSpec {
   /// type cannot divide takes the next larger type that can.
   std::string quant = "F32";
   std::uint64_t seed = 1;
+  /// The head follows a script instead of the logits: the answer is the text of the request
+  /// (kEchoMetadata). GGUF only.
+  bool echoes = false;
 };
+
+/// The metadata key, a boolean, of a checkpoint whose answers repeat what was asked.
+inline constexpr std::string_view kEchoMetadata = "plumb.echo";
 
 /// Four control tokens and 256 bytes.
 inline constexpr std::int64_t kMinSynthesisVocab = 260;

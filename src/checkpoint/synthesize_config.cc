@@ -86,6 +86,9 @@ GgufPairs synthesis_metadata(const SynthesisSpec& spec, const SynthesisTokenizer
   if (spec.architecture == "gemma3") {
     pairs.emplace_back(arch + "attention.sliding_window", u32(spec.sliding_window));
   }
+  if (spec.echoes) {
+    pairs.emplace_back(std::string(kEchoMetadata), true);
+  }
   add_tokenizer(tokenizer, &pairs);
   pairs.emplace_back("general.quantization_version", std::uint32_t{2});
   pairs.emplace_back("general.file_type", synthesis_file_type(spec.quant));

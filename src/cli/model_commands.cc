@@ -123,6 +123,8 @@ class DummyCommand final : public Command {
     add_value(app, vocab_, "vocab", "vocabulary size; 0 = the preset's", 0, 1 << 24);
     add_value(app, context_, "context", "context length; 0 = the preset's", 0, 1 << 24);
     add_value(app, seed_, "seed", "seed of the weights");
+    add_value(app, echo_, "echo",
+              "answer with the text of the last message (or the prompt), for tests of formats");
     add_choice(app, format_, "format", "a GGUF file or a Hugging Face folder", {"gguf", "hf"});
     add_value(app, shard_bytes_, "shard-bytes",
               "largest file of --format hf, where no single tensor is larger; 0 = one file", 0);
@@ -161,6 +163,11 @@ class DummyCommand final : public Command {
       violations->emplace_back(Code::kInvalidArgument,
                                "--shard-bytes: goes with --format hf; a GGUF model is one file");
     }
+    if (format_ == "hf" && echo_) {
+      violations->emplace_back(Code::kInvalidArgument,
+                               "--echo: is kept in the metadata of a GGUF file; leave out "
+                               "--format hf");
+    }
     if (format_ == "hf" && quant_ != "F32" && quant_ != "F16" && quant_ != "BF16") {
       violations->emplace_back(
           Code::kInvalidArgument,
@@ -185,6 +192,7 @@ class DummyCommand final : public Command {
     }
     spec.quant = quant_;
     spec.seed = seed_;
+    spec.echoes = echo_;
     return spec;
   }
 
@@ -198,6 +206,7 @@ class DummyCommand final : public Command {
   std::int64_t context_ = 0;
   std::uint64_t seed_ = 1;
   std::int64_t shard_bytes_ = 0;
+  bool echo_ = false;
 };
 
 }  // namespace

@@ -75,6 +75,9 @@ class ServeCommand final : public Command {
         log_warning(warning);
       }
     }
+    if (serving_.layout.mock_engine > 0) {
+      log_warning("--mock-engine: nothing is computed, every answer is made up");
+    }
     serving_.served_name = server_.served_model_name;
     const Clock& clock = system_clock();
     Metrics metrics;

@@ -7,10 +7,12 @@
 #include "base/text.h"
 #include "base/thread_clock.h"
 #include "checkpoint/identity.h"
+#include "checkpoint/synthesize.h"
 #include "cli/catalogue.h"
 #include "cli/model_description.h"
 #include "cli/version.h"
 #include "model/families.h"
+#include "model/mock_model.h"
 
 namespace plumb {
 namespace {
@@ -78,6 +80,21 @@ Result<std::unique_ptr<Model>> load_weights(Checkpoint& checkpoint, Backend& bac
   return load_model(source);
 }
 
+namespace {
+
+// The checkpoint's own, or the one that only pretends.
+Result<std::unique_ptr<Model>> make_model(Checkpoint& checkpoint, Backend& backend,
+                                          const Tokenizer& tokenizer, const ModelOptions& layout) {
+  if (layout.mock_engine <= 0) {
+    return load_weights(checkpoint, backend, layout);
+  }
+  PLUMB_ASSIGN(const ModelConfig config, read_config(checkpoint));
+  return make_mock_model(config, layout.mock_engine, tokenizer.end_of_generation(),
+                         layout.block_size);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, const Clock& clock,
                                                  EngineObserver* observer) {
   std::unique_ptr<Serving> serving(new Serving());
@@ -86,8 +103,9 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, 
   PLUMB_ASSIGN(serving->checkpoint_, Checkpoint::open(path));
   PLUMB_ASSIGN(TextParts text, load_text_parts(*serving->checkpoint_));
   PLUMB_ASSIGN(serving->backends_, make_backends(options.backend));
-  PLUMB_ASSIGN(std::unique_ptr<Model> model,
-               load_weights(*serving->checkpoint_, *serving->backends_.main, options.layout));
+  PLUMB_ASSIGN(
+      std::unique_ptr<Model> model,
+      make_model(*serving->checkpoint_, *serving->backends_.main, *text.tokenizer, options.layout));
   serving->model_ = model.get();
   if (text.tokenizer->vocab_size() > model->facts().vocab_size) {
     return Status{Code::kInvalidArgument, path + ": the tokenizer has " +
@@ -125,6 +143,7 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, 
   served.weight_bytes = facts.weight_bytes;
   served.trained_context_len = facts.max_context_len;
   served.defaults = text.defaults;
+  served.echoes = serving->checkpoint_->metadata().get_or(kEchoMetadata, false);
   served.description = describe_model(*serving->checkpoint_, facts, text.template_source);
   served.description.digest = weights;
   serving->text_ = std::make_unique<ServedModel>(std::move(served), std::move(text.tokenizer),

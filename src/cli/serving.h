@@ -27,6 +27,7 @@ enum class KvDType : unsigned char { kF16, kF32 };
 struct ModelOptions {
   KvDType kv_dtype = KvDType::kF16;
   std::int64_t block_size = 32;
+  double mock_engine = 0;
 
   static constexpr auto fields() {
     using S = ModelOptions;
@@ -35,6 +36,10 @@ struct ModelOptions {
                      std::array{Choice<KvDType>{"f16", KvDType::kF16},
                                 Choice<KvDType>{"f32", KvDType::kF32}}),
         field(&S::block_size, "block-size", "tokens of a KV block: 16, 32, 64 or 128", 16, 128),
+        field(&S::mock_engine, "mock-engine",
+              "compute nothing: made-up tokens at so many a second for each answer, to measure all "
+              "but the model; 0 = off",
+              0, 1e6),
     };
   }
 };

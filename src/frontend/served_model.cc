@@ -80,6 +80,20 @@ void add_samples(const ChoiceRequest& first, std::int64_t n, std::vector<ChoiceR
   }
 }
 
+// The text of a message's content, which is a string or an array of parts.
+std::string content_text(const Json& message) {
+  const Json* content = message.is_object() ? message.as_object().find("content") : nullptr;
+  if (content == nullptr || content->is_string()) {
+    return content == nullptr ? "" : content->as_string();
+  }
+  std::string text;
+  for (const Json& part : content->is_array() ? content->as_array() : JsonArray()) {
+    const Json* piece = part.is_object() ? part.as_object().find("text") : nullptr;
+    text += piece != nullptr && piece->is_string() ? piece->as_string() : "";
+  }
+  return text;
+}
+
 std::variant<Rendering, ApiError> render(const ChatTemplate* chat_template,
                                          const ChatInput& inputs) {
   if (chat_template == nullptr) {
@@ -107,6 +121,20 @@ ServedModel::ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> toke
   for (TokenId id = 0; id < tokenizer_->vocab_size(); ++id) {
     longest_token_bytes_ = std::max(longest_token_bytes_, std::ssize(tokenizer_->token_bytes(id)));
   }
+}
+
+// Marks in the text become the control tokens which a model would say.
+void ServedModel::add_script(std::string_view text, SamplingParams* sampling) const {
+  if (tokenizer_->end_of_generation().empty()) {
+    return;
+  }
+  JsonArray ids;
+  for (const TokenId id : tokenizer_->encode(text, {.add_special = false, .parse_special = true})) {
+    ids.emplace_back(id);
+  }
+  sampling->processors.push_back(
+      {"script",
+       {{"token_ids", std::move(ids)}, {"end_token_id", tokenizer_->end_of_generation().front()}}});
 }
 
 bool ServedModel::is_told_of_tools() const {
@@ -298,6 +326,9 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::chat_choices(
     return std::move(*error);
   }
   auto& choice = std::get<ChoiceRequest>(made);
+  if (facts_.echoes && !request.messages.empty()) {
+    add_script(content_text(request.messages.back()), &choice.request.sampling);
+  }
   choice.constraint = output_.constraint_for(request, start);
   choice.text.output = output_.options_for(request, start);
   std::vector<ChoiceRequest> choices;
@@ -348,6 +379,12 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choic
     auto choice = make_choice("prompt", params, std::move(ids), request_id);
     if (auto* error = std::get_if<ApiError>(&choice)) {
       return std::move(*error);
+    }
+    if (facts_.echoes) {
+      add_script(text != nullptr ? *text
+                                 : tokenizer_->decode(std::get<std::vector<TokenId>>(prompt),
+                                                      {.skip_special = false}),
+                 &std::get<ChoiceRequest>(choice).request.sampling);
     }
     add_samples(std::get<ChoiceRequest>(choice), request.best_of, &choices);
   }

@@ -49,6 +49,7 @@ struct ServedModelFacts {
   std::int64_t weight_bytes = 0;
   std::int64_t trained_context_len = 0;
   SamplingDefaults defaults;
+  bool echoes = false;  ///< answers are the text of the last message or of the prompt
   ModelDescription description{};
 };
 
@@ -118,6 +119,7 @@ class ServedModel {
                                                     std::vector<TokenId> prompt,
                                                     const std::string& request_id) const;
   ChatInput inputs_of(const ChatRequest& request) const;
+  void add_script(std::string_view text, SamplingParams* sampling) const;
 
   ServedModelFacts facts_;
   std::unique_ptr<Tokenizer> tokenizer_;

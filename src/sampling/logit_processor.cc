@@ -197,6 +197,28 @@ class NgramBan final : public LogitProcessor {
   std::vector<TokenId> whitelist_;
 };
 
+class Script final : public LogitProcessor {
+ public:
+  explicit Script(ParamReader& params)
+      : ids_(params.tokens("token_ids")), end_(params.token("end_token_id")) {
+    params.need("end_token_id", end_.has_value());
+  }
+
+  void apply(const LogitContext& context, std::span<float> logits) const override {
+    const std::size_t num_said = context.output().size();
+    const auto next = static_cast<std::size_t>(num_said < ids_.size() ? ids_[num_said] : *end_);
+    const float kept = logits[next];
+    if (kept > kNeverDrawn) {
+      std::fill(logits.begin(), logits.end(), kNeverDrawn);
+      logits[next] = kept;
+    }
+  }
+
+ private:
+  std::vector<TokenId> ids_;
+  std::optional<TokenId> end_;
+};
+
 template <class Processor>
 std::unique_ptr<LogitProcessor> make(ParamReader& params) {
   return std::make_unique<Processor>(params);
@@ -207,9 +229,10 @@ struct Entry {
   std::unique_ptr<LogitProcessor> (*make)(ParamReader&);
 };
 
-constexpr std::array<Entry, 3> kRegistry{{{"thinking_budget", make<ThinkingBudget>},
+constexpr std::array<Entry, 4> kRegistry{{{"thinking_budget", make<ThinkingBudget>},
                                           {"allow_list", make<AllowList>},
-                                          {"ngram_ban", make<NgramBan>}}};
+                                          {"ngram_ban", make<NgramBan>},
+                                          {"script", make<Script>}}};
 
 }  // namespace
 

@@ -43,6 +43,8 @@ class LogitProcessor {
 ///   ngram_ban        {ngram_size, window_size?, whitelist_token_ids?}: no run of `ngram_size`
 ///                    tokens comes twice within the last `window_size` tokens of the output (absent
 ///                    = all of it); tokens of the whitelist are never forbidden.
+///   script           {token_ids, end_token_id}: the output is those tokens and then the end token;
+///                    where something else forbids the next one, the logits decide.
 ///
 /// Errors kInvalidArgument: an unknown name (the known ones are listed), a parameter that is
 /// missing, unknown or out of range. Messages begin with "custom_logit_processor".

@@ -55,6 +55,27 @@ TEST(LogitProcessors, without_a_start_token_the_output_begins_as_a_thought) {
   EXPECT_EQ(left(*made("thinking_budget", {{"budget", 0}, {"end_token_id", 7}}), {1}, {}), Ids{7});
 }
 
+TEST(LogitProcessors, a_script_is_said_word_for_word) {
+  const auto p = made("script", {{"token_ids", JsonArray{5, 2, 5}}, {"end_token_id", 7}});
+  EXPECT_EQ(left(*p, {1, 1}, {}), Ids{5});
+  EXPECT_EQ(left(*p, {1, 1}, {5, 2}), Ids{5});
+  EXPECT_EQ(left(*p, {1}, {5, 2, 5}), Ids{7});
+  EXPECT_EQ(left(*p, {1}, {5, 2, 5, 7}), Ids{7});
+  EXPECT_EQ(left(*made("script", {{"end_token_id", 7}}), {1}, {}), Ids{7});
+  EXPECT_EQ(error_of("script", {{"token_ids", JsonArray{5}}}),
+            "custom_logit_processor script: parameter 'end_token_id' is missing");
+}
+
+TEST(LogitProcessors, a_script_gives_way_where_its_next_token_is_forbidden) {
+  const auto p = made("script", {{"token_ids", JsonArray{5}}, {"end_token_id", 7}});
+  const Ids prompt{1};
+  std::vector<float> logits(8, 1.0F);
+  logits[5] = -std::numeric_limits<float>::infinity();
+  const std::vector<float> before = logits;
+  p->apply({prompt, 1}, logits);
+  EXPECT_EQ(logits, before);
+}
+
 TEST(LogitProcessors, an_allow_list_leaves_its_tokens) {
   const auto p = made("allow_list", {{"token_ids", JsonArray{5, 2, 5}}});
   EXPECT_EQ(left(*p, {1}, {}), (Ids{2, 5}));
@@ -79,7 +100,7 @@ TEST(LogitProcessors, an_ngram_ban_looks_at_its_window_and_spares_its_whitelist)
 TEST(LogitProcessors, an_unknown_name_lists_the_known_ones) {
   EXPECT_EQ(error_of("pickle", {}),
             "custom_logit_processor 'pickle' is not known, expected one of thinking_budget, "
-            "allow_list, ngram_ban");
+            "allow_list, ngram_ban, script");
 }
 
 TEST(LogitProcessors, each_parameter_is_checked_and_named) {
