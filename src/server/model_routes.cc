@@ -80,11 +80,15 @@ void Server::models(Transaction transaction) const {
     return;
   }
   const bool is_there = std::get<bool>(has_row);
-  transaction.send_json(JsonObject{{"object", "list"},
-                                   {"data", is_there ? JsonArray{model_row()} : JsonArray()},
-                                   {"has_more", false},
-                                   {"first_id", is_there ? Json(served) : Json()},
-                                   {"last_id", is_there ? Json(served) : Json()}});
+  JsonObject list{{"object", "list"},
+                  {"data", is_there ? JsonArray{model_row()} : JsonArray()},
+                  {"has_more", false},
+                  {"first_id", is_there ? Json(served) : Json()},
+                  {"last_id", is_there ? Json(served) : Json()}};
+  if (!options_.models_catalog.empty()) {
+    list.set("models", catalog_);
+  }
+  transaction.send_json(std::move(list));
 }
 
 void Server::one_model(Transaction transaction, const std::string& id) const {

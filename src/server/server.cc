@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "net/tls.h"
+#include "server/models_catalog.h"
 
 namespace plumb {
 namespace {
@@ -119,6 +120,7 @@ Result<std::unique_ptr<Server>> Server::create(const ServerOptions& options,
   PLUMB_RETURN_IF_ERROR(check_metrics_dialects(options.metrics_compat));
   std::unique_ptr<Server> server(new Server(options, parts));
   PLUMB_RETURN_IF_ERROR(load_keys(options, &server->keys_));
+  PLUMB_ASSIGN(server->catalog_, read_models_catalog(options.models_catalog));
   PLUMB_RETURN_IF_ERROR(server->open_response_store());
   server->add_routes();
   PLUMB_RETURN_IF_ERROR(server->listen());
@@ -128,6 +130,7 @@ Result<std::unique_ptr<Server>> Server::create(const ServerOptions& options,
 Status Server::check(const ServerOptions& options) {
   KeySet keys;
   PLUMB_RETURN_IF_ERROR(load_keys(options, &keys));
+  PLUMB_RETURN_IF_ERROR(read_models_catalog(options.models_catalog).status());
   return options.tls_cert_file.empty()
              ? Status()
              : TlsContext::server({options.tls_cert_file, options.tls_key_file}).status();

@@ -274,6 +274,7 @@ class Server final : public HttpHandler {
   std::vector<std::unique_ptr<MetricsDialect>> dialects_;  // loop thread
   const std::string signature_key_ = random_hex(64);       // of blocks of thinking
   KeySet keys_;
+  JsonArray catalog_;  // of --models-catalog
   FailureLimiter failures_;
   Router router_;
   std::unique_ptr<IoContext> loop_;

@@ -33,6 +33,7 @@ struct ServerOptions {
   std::string tls_cert_file;
   std::string tls_key_file;
   std::string served_model_name;
+  std::string models_catalog;
   std::string root_path;
   std::string cors_origins;
   bool strict_fields = false;
@@ -60,9 +61,8 @@ struct ServerOptions {
         path_field(&S::api_key_file, "api-key-file",
                    "file (mode 0600) of keys of at least 16 characters, one a line: KEY or "
                    "NAME:ROLE:KEY"),
-        secret_field(
-            &S::api_key, "api-key",
-            "one key; other users see a command line, so prefer the environment or a file"),
+        secret_field(&S::api_key, "api-key",
+                     "one key; other users see a command line, so prefer a file"),
         path_field(&S::admin_key_file, "admin-key-file",
                    "file (mode 0600) of keys for operator routes"),
         field(&S::insecure_no_auth, "insecure-no-auth", "allow a public address without keys"),
@@ -72,6 +72,8 @@ struct ServerOptions {
         path_field(&S::tls_key_file, "tls-key-file", "private key (PEM)"),
         field(&S::served_model_name, "served-model-name",
               "name in /v1/models; default: from the model file"),
+        path_field(&S::models_catalog, "models-catalog",
+                   "JSON file of models that /v1/models adds as \"models\""),
         field(&S::root_path, "root-path", "serve everything under this path, for example /llm"),
         field(&S::cors_origins, "cors-origins",
               "origins that browsers may call from, comma separated, or *"),
@@ -85,10 +87,8 @@ struct ServerOptions {
         field(&S::web, "web", "serve the web console at /"),
         bytes_field(&S::max_body_bytes, "max-body-bytes", "largest request body", 1024, 0x1p30),
         field(&S::max_connections, "max-connections", "connections at once", 1, 1000000),
-        field(
-            &S::kv_events_port, "kv-events-port",
-            "with --kv-events: TCP port that sends them as frames; 0 takes any free one, -1 = none",
-            -1, 65535),
+        field(&S::kv_events_port, "kv-events-port",
+              "with --kv-events: TCP port that sends them; 0 takes any free one", -1, 65535),
         field(&S::max_n, "max-n", "largest n of a request", 1, 1024),
         choice_field(&S::prefix_scope, "prefix-scope",
                      "who may reuse whose cached prefixes: everybody, requests of the same key, or "
