@@ -373,6 +373,7 @@ void HttpConnection::prepare_stream_head(HttpResponse head, const StreamOptions&
 void HttpConnection::prepare_events(std::string events, bool finished) {
   num_event_bytes_ = static_cast<std::int64_t>(events.size());
   if (head_only_) {
+    again_ = again_ || num_event_bytes_ > 0;  // more may have been left behind
     response_->on_sent(std::exchange(num_event_bytes_, 0));
     return;
   }

@@ -53,7 +53,8 @@ class ResponseState {
   void release();
 
   // Connection side, the loop.
-  /// Moves out what has been produced; later writes wake the loop again.
+  /// Moves out what has been produced, of events a chunk at most: to be called until one comes
+  /// empty. Later writes wake the loop again.
   ResponseBatch take();
   /// Why the connection is to be cut now, if it is: the writer aborted or overflowed.
   std::optional<DisconnectReason> cut_reason() const;
@@ -76,6 +77,7 @@ class ResponseState {
   const BufferLimits limits_;
   Mode mode_ PLUMB_GUARDED_BY(mutex_) = Mode::kNone;
   ResponseBatch batch_ PLUMB_GUARDED_BY(mutex_);
+  std::size_t num_taken_ PLUMB_GUARDED_BY(mutex_) = 0;  // bytes of its events
   std::int64_t buffered_bytes_ PLUMB_GUARDED_BY(mutex_) = 0;
   bool finished_ PLUMB_GUARDED_BY(mutex_) = false;
   std::optional<DisconnectReason> cut_reason_ PLUMB_GUARDED_BY(mutex_);

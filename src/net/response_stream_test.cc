@@ -18,6 +18,21 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view kGet = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
+// What the chunks of a body hold.
+std::string joined_chunks(std::string_view body) {
+  std::string joined;
+  while (!body.empty()) {
+    const std::size_t size = std::stoul(std::string(body.substr(0, 16)), nullptr, 16);
+    const std::size_t start = body.find("\r\n") + 2;
+    if (size == 0) {
+      break;
+    }
+    joined += body.substr(start, size);
+    body.remove_prefix(start + size + 2);
+  }
+  return joined;
+}
+
 /// A server whose test answers the requests one by one.
 class StreamTest : public testing::Test, public HttpHandler {
  protected:
@@ -213,6 +228,45 @@ TEST_F(StreamTest, a_client_that_never_reads_is_cut_at_the_hard_limit) {
   EXPECT_EQ(gone_.get_future().get(), DisconnectReason::kSlowClient);
 }
 
+// Larger than the hard limit, and of a client that reads.
+TEST_F(StreamTest, a_large_event_of_a_reader_that_keeps_up_arrives_whole) {
+  serve();
+  RawClient client(server_->port());
+  ResponseWriter writer = request(client, "GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  writer.start_stream(200, {});
+  std::string event = "data: ";
+  for (int i = 0; event.size() < (9 << 20); ++i) {
+    event += std::to_string(i) + ",";
+  }
+  event += "\n\n";
+  EXPECT_EQ(writer.write_event(event), WriteState::kCongested);
+  writer.finish();
+  const std::string all = client.read_all();
+  EXPECT_TRUE(joined_chunks(std::string_view(all).substr(all.find("\r\n\r\n") + 4)) == event);
+}
+
+TEST_F(StreamTest, behind_a_large_event_the_hard_limit_holds) {
+  serve();
+  RawClient client(server_->port(), 4096);
+  ResponseWriter writer = request(client);
+  writer.start_stream(200, {});
+  EXPECT_EQ(writer.write_event(std::string(20 << 20, 'x')), WriteState::kCongested);
+  EXPECT_EQ(writer.write_event("x"), WriteState::kClosed);
+  EXPECT_EQ(gone_.get_future().get(), DisconnectReason::kSlowClient);
+}
+
+TEST_F(StreamTest, head_of_a_stream_of_large_events_ends) {
+  serve();
+  RawClient client(server_->port());
+  ResponseWriter writer =
+      request(client, "HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  writer.start_stream(200, {});
+  writer.write_event(std::string(5 << 20, 'x'));
+  writer.finish();
+  const std::string all = client.read_all();
+  EXPECT_EQ(all.substr(all.find("\r\n\r\n") + 4), "");
+}
+
 // The owner of a finished response goes while its bytes still wait for the reader.
 TEST_F(StreamTest, nobody_is_told_of_a_disconnect_once_the_writer_is_gone) {
   serve();
@@ -248,17 +302,7 @@ TEST_F(StreamTest, a_reader_that_keeps_up_gets_a_long_stream_whole) {
     writer.finish();
   });
   client.read_until("\r\n\r\n");
-  std::string body = client.read_until("\r\n0\r\n\r\n");
-  std::string joined;
-  while (!body.empty()) {
-    const std::size_t size = std::stoul(body, nullptr, 16);
-    const std::size_t start = body.find("\r\n") + 2;
-    if (size == 0) {
-      break;
-    }
-    joined += body.substr(start, size);
-    body.erase(0, start + size + 2);
-  }
+  const std::string joined = joined_chunks(client.read_until("\r\n0\r\n\r\n"));
   SseParser parser;
   std::vector<SseEvent> events;
   ASSERT_TRUE(parser.feed(joined, &events).ok());

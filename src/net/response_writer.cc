@@ -8,6 +8,12 @@
 
 namespace plumb {
 
+namespace {
+
+constexpr std::size_t kMaxChunkBytes = 1 << 20;
+
+}  // namespace
+
 ResponseState::ResponseState(IoContext& loop, std::weak_ptr<ResponseSink> sink, BufferLimits limits)
     : loop_(&loop), sink_(std::move(sink)), limits_(limits) {}
 
@@ -49,8 +55,10 @@ WriteState ResponseState::write_event(std::string bytes) {
   if (loop_ == nullptr || finished_ || cut_reason_) {
     return WriteState::kClosed;
   }
+  // Who has read what came before is not slow, however large this event is.
+  const bool keeps_up = buffered_bytes_ <= limits_.soft_bytes;
   buffered_bytes_ += static_cast<std::int64_t>(bytes.size());
-  if (buffered_bytes_ > limits_.hard_bytes) {
+  if (buffered_bytes_ > limits_.hard_bytes && !keeps_up) {
     cut_reason_ = DisconnectReason::kSlowClient;
     wake_posted_ = false;  // a write that is stuck does not look by itself
     wake_locked();
@@ -135,8 +143,20 @@ void ResponseState::release() {
 ResponseBatch ResponseState::take() {
   const MutexLock lock(mutex_);
   wake_posted_ = false;
-  ResponseBatch batch = std::move(batch_);
-  batch_ = ResponseBatch();
+  ResponseBatch batch;
+  if (batch_.events.size() - num_taken_ > kMaxChunkBytes) {
+    batch.stream_head = std::move(batch_.stream_head);
+    batch.stream_options = std::move(batch_.stream_options);
+    batch.events = batch_.events.substr(num_taken_, kMaxChunkBytes);
+    batch_.stream_head.reset();
+    num_taken_ += kMaxChunkBytes;
+    if (num_taken_ > batch_.events.size() / 2) {  // seldom enough, and before it grows
+      batch_.events.erase(0, std::exchange(num_taken_, 0));
+    }
+  } else {
+    batch = std::exchange(batch_, ResponseBatch());
+    batch.events.erase(0, std::exchange(num_taken_, 0));
+  }
   return batch;
 }
 
@@ -169,6 +189,7 @@ void ResponseState::disconnect(DisconnectReason reason) {
     loop_ = nullptr;
     reason_ = reason;
     batch_ = ResponseBatch();
+    num_taken_ = 0;
     buffered_bytes_ = 0;
     callback = std::move(callback_);
     callback_ = nullptr;

@@ -37,11 +37,11 @@ struct StreamOptions {
 /// The one answer to one request.
 ///
 /// Either send(), or start_stream(), then write_event()… and finish() or abort(). Events written in
-/// a burst leave in one chunk and one system call. When the client is gone, every call is dropped
-/// without effect. Destroyed unfinished, it answers 500 if nothing was sent and else cuts the
-/// connection, so that no request stays unanswered.
-/// Thread: any; one caller at a time. The disconnect callback runs on the connection's loop.
-/// Cost: write_event takes one lock, appends, and wakes the loop once per burst.
+/// a burst leave in one chunk and one system call, those of more than 1 MiB in several. When the
+/// client is gone, every call is dropped without effect. Destroyed unfinished, it answers 500 if
+/// nothing was sent and else cuts the connection, so that no request stays unanswered. Thread: any;
+/// one caller at a time. The disconnect callback runs on the connection's loop. Cost: write_event
+/// takes one lock, appends, and wakes the loop once per burst.
 class ResponseWriter {
  public:
   explicit ResponseWriter(std::shared_ptr<ResponseState> state);
@@ -56,7 +56,8 @@ class ResponseWriter {
   /// Sends the head of a chunked response.
   void start_stream(int status, Headers headers, StreamOptions options = {});
 
-  /// Appends bytes (an encoded event) to the stream.
+  /// Appends bytes (an encoded event) to the stream. Above the hard limit the client is cut as
+  /// slow, but for an event that finds no more than the soft limit waiting: it may have any size.
   WriteState write_event(std::string bytes);
 
   /// Ends the stream in order: the zero chunk leaves together with the last event.
