@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "base/json_surrogates.h"
-
 namespace plumb {
 namespace {
 
@@ -282,18 +280,6 @@ void read_structured_outputs(FieldReader& fields, Collector& collector) {
   }
 }
 
-// The constraint of a request in any dialect.
-ConstraintSpec any_constraint(const JsonObject& request) {
-  FieldReader fields(request);
-  ConstraintSpec found = read_constraint(fields);
-  const JsonObject* config = found.is_none() ? fields.object("output_config") : nullptr;
-  if (config != nullptr) {
-    FieldReader inner(*config, fields.path("output_config"));
-    return read_output_format(inner, "format");
-  }
-  return found.is_none() ? read_output_format(fields, "output_format") : found;
-}
-
 }  // namespace
 
 ConstraintSpec read_constraint(FieldReader& fields) {
@@ -337,33 +323,6 @@ ConstraintSpec read_schema(FieldReader& fields, std::string_view name) {
   Collector collector(fields);
   collector.take(fields, name, Kind::kJsonSchema);
   return std::move(collector).found();
-}
-
-// What differs when other characters take the place of the halves holds one.
-std::optional<ApiError> check_constraint_surrogates(std::string_view text,
-                                                    std::string_view member) {
-  if (!has_lone_surrogate(text)) {
-    return std::nullopt;
-  }
-  std::vector<ConstraintSpec> specs;
-  for (const std::string_view digits : {"fffd", "fffe"}) {
-    const Result<Json> json = parse_json(replace_lone_surrogates(text, digits));
-    const Json* request = json.ok() ? &json.value() : nullptr;
-    if (request != nullptr && !member.empty()) {
-      request = request->find(member);
-    }
-    if (request == nullptr || !request->is_object()) {
-      return std::nullopt;  // refused for that
-    }
-    specs.push_back(any_constraint(request->as_object()));
-  }
-  if (specs[0].text == specs[1].text && specs[0].choices == specs[1].choices) {
-    return std::nullopt;
-  }
-  return ApiError::invalid("invalid_schema", specs[0].param,
-                           "'" + specs[0].param +
-                               "' holds half of a surrogate pair (\\ud800 to \\udfff), which no "
-                               "text has; write the whole pair");
 }
 
 }  // namespace plumb

@@ -49,10 +49,4 @@ ConstraintSpec read_output_format(FieldReader& fields, const char* name);
 /// The schema that a field of another dialect holds.
 ConstraintSpec read_schema(FieldReader& fields, std::string_view name);
 
-/// An error if the constraint of a request holds half of a surrogate pair; parse_json() has put
-/// U+FFFD there, so this looks at the request's text. The request is the whole JSON text, or the
-/// member of that name.
-std::optional<ApiError> check_constraint_surrogates(std::string_view text,
-                                                    std::string_view member = "");
-
 }  // namespace plumb

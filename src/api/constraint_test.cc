@@ -194,22 +194,5 @@ TEST(Constraint, more_than_a_mebibyte_is_an_error_with_size_and_limit) {
             "invalid_schema regex");
 }
 
-TEST(Constraint, half_of_a_surrogate_pair_is_refused_in_a_constraint_only) {
-  const auto param = [](std::string_view body, std::string_view member = "") {
-    const auto error = check_constraint_surrogates(body, member);
-    return error ? std::to_string(error->http_status) + " " + error->code + " " + error->param
-                 : std::string("fine");
-  };
-  for (const char* value : {R"({"const":"\ud83d"})", R"({"properties":{"\udc00":{}}})"}) {
-    EXPECT_EQ(param(R"({"guided_json":)" + std::string(value) + "}"),
-              "400 invalid_schema guided_json");
-  }
-  EXPECT_EQ(param(R"({"regex":"a\ud83d"})"), "400 invalid_schema regex");
-  EXPECT_EQ(param(R"({"guided_choice":["x","\ud83d"]})"), "400 invalid_schema guided_choice");
-  EXPECT_EQ(param(R"({"body":{"regex":"\ud83dx"}})", "body"), "400 invalid_schema regex");
-  EXPECT_EQ(param(R"({"prompt":"\ud83d","regex":"\ud83d\ude00\ufffd"})"), "fine");
-  EXPECT_EQ(param(R"({"prompt":"x","regex":"\\ud83d"})"), "fine");  // an escape of the expression
-}
-
 }  // namespace
 }  // namespace plumb

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "api/constraint_surrogates.h"
+
 namespace plumb {
 namespace {
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "api/constraint.h"
+#include "api/constraint_surrogates.h"
 #include "base/text.h"
 
 namespace plumb {

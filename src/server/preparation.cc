@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "api/constraint.h"
+#include "api/constraint_surrogates.h"
 #include "base/text.h"
 #include "server/server.h"
 
