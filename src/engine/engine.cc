@@ -187,6 +187,24 @@ void Engine::drain() {
   }
 }
 
+void Engine::pause(PauseMode mode) {
+  {
+    const MutexLock lock(mutex_);
+    pause_ = mode;
+    is_at_rest_ = false;
+  }
+  has_mail_.notify_one();
+}
+
+void Engine::resume() {
+  {
+    const MutexLock lock(mutex_);
+    pause_.reset();
+    is_at_rest_ = false;
+  }
+  has_mail_.notify_one();
+}
+
 bool Engine::wait_until_idle(Clock::TimePoint deadline) {
   MutexLock lock(mutex_);
   while (!thread_idle_ || !mail_.empty()) {
@@ -237,6 +255,7 @@ EngineStats Engine::stats() const {
   const MutexLock lock(mutex_);
   EngineStats stats = stats_;
   stats.state = state_;
+  stats.is_paused = is_at_rest_;
   stats.num_waiting += std::ssize(mail_.submissions);
   stats.num_refused_requests = refusals_.by_requests.load(std::memory_order_relaxed);
   stats.num_refused_tokens = refusals_.by_tokens.load(std::memory_order_relaxed);
@@ -307,9 +326,16 @@ bool Engine::one_round(bool overlaps) {
     publish();
     core_->deliver_ended();
   }
+  std::optional<PauseMode> pause;
+  {
+    const MutexLock lock(mutex_);
+    pause = pause_;
+  }
   const bool has_work = core_->has_work();
-  if (has_work) {
-    const Status status = overlaps ? core_->overlapped_step() : core_->step();
+  if (has_work || pause.has_value()) {
+    const Status status = pause.has_value() ? rest(*pause)
+                          : overlaps        ? core_->overlapped_step()
+                                            : core_->step();
     if (!status.ok()) {
       fail(status);
     }
@@ -323,7 +349,21 @@ bool Engine::one_round(bool overlaps) {
   publish();
   core_->deliver_ended();
   is_busy_.store(false, std::memory_order_relaxed);
-  return has_work;
+  return has_work && !pause.has_value();
+}
+
+// Takes the steps that are under way; then there is nothing more to do.
+Status Engine::rest(PauseMode mode) {
+  if (core_->num_under_way() > 0) {
+    return core_->step();
+  }
+  if (mode == PauseMode::kRetract) {
+    core_->retract_all();
+  }
+  core_->poll_tiers();
+  const MutexLock lock(mutex_);
+  is_at_rest_ = pause_ == mode;  // unless it was told otherwise meanwhile
+  return {};
 }
 
 void Engine::check_idle() {
@@ -368,6 +408,10 @@ void Engine::run() {
   }
 }
 
+bool Engine::has_nothing_to_do() const {
+  return pause_.has_value() ? is_at_rest_ : thread_idle_;
+}
+
 // Sleeps while there is nothing to do; false when the thread must end.
 bool Engine::wait_for_work() {
   MutexLock lock(mutex_);
@@ -375,7 +419,7 @@ bool Engine::wait_for_work() {
   if (thread_idle_ && mail_.empty()) {
     is_idle_.notify_all();
   }
-  while (thread_idle_ && mail_.empty() && !tiers_woke_ && !must_stop_) {
+  while (has_nothing_to_do() && mail_.empty() && !tiers_woke_ && !must_stop_) {
     has_mail_.wait(lock);
   }
   // Blocks come from the disk, or a deadline passes; a look now and then costs nothing.

@@ -19,6 +19,12 @@
 
 namespace plumb {
 
+/// What becomes of the sequences that run when the engine pauses.
+enum class PauseMode : unsigned char {
+  kInPlace,  ///< they keep their blocks and go on where they were
+  kRetract,  ///< they give their blocks back and wait again
+};
+
 /// Tokens in, tokens out: batches the sequences of all callers and computes them step by step.
 ///
 /// One thread owns all request state; callers leave messages for it. A second one computes, so that
@@ -52,6 +58,12 @@ class Engine {
 
   /// Accepts nothing more and finishes what it has.
   void drain();
+
+  /// Begins no step from now on; stats().is_paused says when those under way have ended. Requests
+  /// are accepted, wait, and can be aborted; what their time runs out for ends when it goes on.
+  void pause(PauseMode mode);
+  /// Goes on after pause().
+  void resume();
 
   /// Waits until no sequence is left; false if the deadline passed first.
   /// Requires the thread runs.
@@ -146,6 +158,8 @@ class Engine {
   void release_queue_place(std::int64_t num_tokens);
   void run();
   bool one_round(bool overlaps);
+  Status rest(PauseMode mode);
+  bool has_nothing_to_do() const PLUMB_REQUIRES(mutex_);
   bool wait_for_work();
   void take_mail();
   void fail(const Status& status);
@@ -170,6 +184,8 @@ class Engine {
   std::string busiest_tenant_ PLUMB_GUARDED_BY(mutex_);
   bool must_stop_ PLUMB_GUARDED_BY(mutex_) = false;
   bool tiers_woke_ PLUMB_GUARDED_BY(mutex_) = false;
+  std::optional<PauseMode> pause_ PLUMB_GUARDED_BY(mutex_);
+  bool is_at_rest_ PLUMB_GUARDED_BY(mutex_) = false;  // the thread has done what pause_ says
   bool thread_idle_ PLUMB_GUARDED_BY(mutex_) = true;
 
   Refusals refusals_;

@@ -80,6 +80,9 @@ class EngineCore {
   void abort(SeqId id, const Status& status);
   /// Ends all sequences with that status; no step is under way afterwards.
   void abort_all(const Status& status);
+  /// All that run give their blocks back and wait again, as if there were no room for them.
+  /// Requires that no step is under way.
+  void retract_all();
   /// A sequence was accepted into a full queue: ends the last of those that were never in a step,
   /// be it this one, with kResourceExhausted. Where tenants take turns, one of the tenant that has
   /// most in the queue for its weight.

@@ -141,6 +141,15 @@ void EngineCore::preempt(Sequence& seq, Clock::TimePoint now, StepStats* stats) 
   queues_.set_waiting(seq);
 }
 
+void EngineCore::retract_all() {
+  StepStats stats;
+  const std::vector<Sequence*> running(queues_.running().begin(), queues_.running().end());
+  for (Sequence* seq : running) {
+    preempt(*seq, parts_.clock->now(), &stats);
+  }
+  totals_.num_preemptions += stats.num_preempted;
+}
+
 void EngineCore::start(Sequence& seq, Clock::TimePoint now, StepStats* stats) {
   const auto planned =
       std::span<const TokenId>(seq.tokens).first(static_cast<std::size_t>(seq.peek.num_tokens));

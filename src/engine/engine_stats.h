@@ -77,6 +77,7 @@ struct KvTierStats {
 /// What the engine holds now and has done so far.
 struct EngineStats {
   EngineState state = EngineState::kServing;
+  bool is_paused = false;  ///< no step is under way, and none begins before resume()
   std::int64_t num_running = 0;
   std::int64_t num_waiting = 0;  ///< accepted and not running, preempted ones included
   std::int64_t block_size = 0;

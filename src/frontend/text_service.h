@@ -37,6 +37,12 @@ class TextService {
 
   EngineStats stats() const { return engine_.stats(); }
 
+  /// As Engine::pause().
+  void pause(PauseMode mode) { engine_.pause(mode); }
+
+  /// As Engine::resume().
+  void resume() { engine_.resume(); }
+
   /// As Engine::flush_cache().
   Status flush_cache() { return engine_.flush_cache(); }
 
