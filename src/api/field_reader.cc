@@ -107,6 +107,14 @@ std::optional<std::string> FieldReader::text(std::string_view name) {
   return field->as_string();
 }
 
+std::string FieldReader::needed_text(std::string_view name) {
+  std::optional<std::string> value = text(name);
+  if (ok() && !value.has_value()) {
+    fail(ApiError::missing(path(name)));
+  }
+  return value.value_or("");
+}
+
 std::optional<std::string> FieldReader::choice(std::string_view name,
                                                const std::vector<std::string>& words) {
   std::optional<std::string> value = text(name);

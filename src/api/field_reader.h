@@ -32,6 +32,8 @@ class FieldReader {
   std::optional<double> number(std::string_view name, double min, double max);
   std::optional<bool> boolean(std::string_view name);
   std::optional<std::string> text(std::string_view name);
+  /// A text that must be there; empty after an error.
+  std::string needed_text(std::string_view name);
   /// One of the given words.
   std::optional<std::string> choice(std::string_view name, const std::vector<std::string>& words);
   const JsonArray* array(std::string_view name, std::int64_t max_items);

@@ -43,14 +43,6 @@ std::string item_path(const std::string& path, std::size_t i) {
   return path + "[" + std::to_string(i) + "]";
 }
 
-std::string required_text(FieldReader& block, const char* name) {
-  std::optional<std::string> text = block.text(name);
-  if (block.ok() && !text) {
-    block.fail(ApiError::missing(block.path(name)));
-  }
-  return text.value_or("");
-}
-
 void without_billing_line(std::string* text) {
   while (text->starts_with(kBillingLine)) {
     const std::size_t end = text->find('\n');
@@ -120,7 +112,7 @@ std::string ConversationReader::texts_of(FieldReader& owner, const char* name) {
       break;
     }
     FieldReader block(item.as_object(), item_path(path, i));
-    const std::string type = required_text(block, "type");
+    const std::string type = block.needed_text("type");
     if (std::optional<std::string> text = text_of_block(block, type)) {
       add_line(*text, &lines);
     } else if (is_hosted_block(type)) {
@@ -143,7 +135,7 @@ std::optional<std::string> ConversationReader::text_of_block(FieldReader& block,
     block.find(name);
   }
   if (type == "text") {
-    return required_text(block, "text");
+    return block.needed_text("text");
   }
   if (type == "document") {
     return document_text(block);
@@ -155,7 +147,7 @@ std::optional<std::string> ConversationReader::text_of_block(FieldReader& block,
     return lines;
   }
   if (type == "tool_reference") {
-    return required_text(block, "tool_name");
+    return block.needed_text("tool_name");
   }
   if (type == "image") {
     block.fail(ApiError::unsupported(block.path("type"), kTextOnly));
@@ -173,10 +165,10 @@ std::string ConversationReader::document_text(FieldReader& block) {
     return "";
   }
   FieldReader source(*object, block.path("source"));
-  const std::string type = required_text(source, "type");
+  const std::string type = source.needed_text("type");
   if (type == "text") {
     source.text("media_type");
-    add_line(required_text(source, "data"), &lines);
+    add_line(source.needed_text("data"), &lines);
   } else if (type == "content") {
     add_line(texts_of(source, "content"), &lines);
   } else {
@@ -197,8 +189,8 @@ void ConversationReader::check_role(FieldReader& block, const std::string& type,
 }
 
 void ConversationReader::read_tool_use(FieldReader& block, Turn* turn) {
-  const std::string id = required_text(block, "id");
-  const std::string name = required_text(block, "name");
+  const std::string id = block.needed_text("id");
+  const std::string name = block.needed_text("name");
   const JsonObject* input = block.object("input");
   for (const char* member : {"caller", "toolset_name", "cache_control"}) {
     block.find(member);
@@ -211,7 +203,7 @@ void ConversationReader::read_tool_use(FieldReader& block, Turn* turn) {
 }
 
 void ConversationReader::read_tool_result(FieldReader& block, Turn* turn) {
-  const std::string id = required_text(block, "tool_use_id");
+  const std::string id = block.needed_text("tool_use_id");
   std::string text = texts_of(block, "content");
   if (block.boolean("is_error").value_or(false) && !is_error_text(text)) {
     text.insert(0, "Error: ");
@@ -224,7 +216,7 @@ void ConversationReader::read_tool_result(FieldReader& block, Turn* turn) {
 }
 
 void ConversationReader::read_block(FieldReader& block, Turn* turn) {
-  const std::string type = required_text(block, "type");
+  const std::string type = block.needed_text("type");
   if (!block.ok()) {
     return;
   }
@@ -236,7 +228,7 @@ void ConversationReader::read_block(FieldReader& block, Turn* turn) {
     read_tool_result(block, turn);
   } else if (type == "thinking") {
     check_role(block, type, *turn, "assistant");
-    turn->reasoning += required_text(block, "thinking");
+    turn->reasoning += block.needed_text("thinking");
     block.find("signature");
   } else if (type == "redacted_thinking") {
     check_role(block, type, *turn, "assistant");

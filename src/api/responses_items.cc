@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t kMaxParts = 10'000;
 constexpr std::size_t kMaxShownType = 64;
+constexpr std::size_t kMaxIdBytes = 512;
 
 constexpr std::string_view kHostedItems[] = {
     "web_search_call",       "file_search_call", "image_generation_call",
@@ -33,15 +34,20 @@ void need(FieldReader& item, const char* name) {
   }
 }
 
-std::string needed_text(FieldReader& item, const char* name) {
-  const std::optional<std::string> text = item.text(name);
-  need(item, name);
-  return text.value_or("");
+// An id by which the item can be found again.
+std::optional<std::string> own_id(FieldReader& item) {
+  std::optional<std::string> id = item.text("id");
+  if (id.has_value() && id->size() > kMaxIdBytes) {
+    item.fail(ApiError::invalid("invalid_value", item.path("id"),
+                                "'" + item.path("id") + "' has " + std::to_string(id->size()) +
+                                    " bytes, expected at most " + std::to_string(kMaxIdBytes)));
+  }
+  return id;
 }
 
 // Its own id, or a new one.
 Json id_of(FieldReader& item, std::string_view prefix) {
-  const std::optional<std::string> id = item.text("id");
+  const std::optional<std::string> id = own_id(item);
   return id.has_value() && !id->empty() ? *id : new_item_id(prefix);
 }
 
@@ -61,7 +67,7 @@ Json read_part(FieldReader& part, bool is_output) {
   const std::string type = part.text("type").value_or("");
   part.find("prompt_cache_breakpoint");
   if (type == "refusal") {
-    return JsonObject{{"type", type}, {"refusal", needed_text(part, "refusal")}};
+    return JsonObject{{"type", type}, {"refusal", part.needed_text("refusal")}};
   }
   if (type == "input_text" || type == "output_text" || type == "text" || type == "summary_text" ||
       type == "reasoning_text") {
@@ -69,7 +75,7 @@ Json read_part(FieldReader& part, bool is_output) {
       part.find(sent_back);
     }
     JsonObject out{{"type", type == "text" ? (is_output ? "output_text" : "input_text") : type},
-                   {"text", needed_text(part, "text")}};
+                   {"text", part.needed_text("text")}};
     if (out.find("type")->as_string() == "output_text") {
       out.append("annotations", JsonArray());
     }
@@ -156,9 +162,9 @@ Json read_reasoning(FieldReader& item) {
 Json read_call_of_function(FieldReader& item) {
   JsonObject out{{"id", id_of(item, "fc")},
                  {"type", "function_call"},
-                 {"call_id", needed_text(item, "call_id")},
-                 {"name", needed_text(item, "name")},
-                 {"arguments", needed_text(item, "arguments")},
+                 {"call_id", item.needed_text("call_id")},
+                 {"name", item.needed_text("name")},
+                 {"arguments", item.needed_text("arguments")},
                  {"status", status_of(item)}};
   keep_text(item, "namespace", &out);
   for (const char* harmless : {"caller", "async"}) {
@@ -170,9 +176,9 @@ Json read_call_of_function(FieldReader& item) {
 Json read_custom_call(FieldReader& item) {
   JsonObject out{{"id", id_of(item, "ctc")},
                  {"type", "custom_tool_call"},
-                 {"call_id", needed_text(item, "call_id")},
-                 {"name", needed_text(item, "name")},
-                 {"input", needed_text(item, "input")},
+                 {"call_id", item.needed_text("call_id")},
+                 {"name", item.needed_text("name")},
+                 {"input", item.needed_text("input")},
                  {"status", status_of(item)}};
   keep_text(item, "namespace", &out);
   return out;
@@ -263,7 +269,9 @@ Json read_item(FieldReader& item, const std::string& type) {
     return read_configuration_update(item);
   }
   if (type == "item_reference") {
-    return JsonObject{{"type", type}, {"id", needed_text(item, "id")}};
+    const std::optional<std::string> id = own_id(item);
+    need(item, "id");
+    return JsonObject{{"type", type}, {"id", id.value_or("")}};
   }
   item.fail(ApiError::invalid(
       "invalid_value", item.path("type"),

@@ -242,6 +242,20 @@ TEST(ResponsesRequest, stored_items_have_ids_and_parts) {
             R"([{"type":"output_text","text":"c","annotations":[]}])");
 }
 
+TEST(ResponsesRequest, the_id_of_an_item_is_not_endless) {
+  const auto param = [](const std::string& item) {
+    const auto read = read_request(R"({"input":[)" + item + "]}");
+    const auto* error = std::get_if<ApiError>(&read);
+    return error != nullptr ? error->param : "accepted";
+  };
+  for (const std::size_t size : {512U, 513U}) {
+    const std::string id = std::string(size, 'i') + "\"";
+    const char* expected = size == 512 ? "accepted" : "input[0].id";
+    EXPECT_EQ(param(R"({"role":"user","content":"x","id":")" + id + "}"), expected);
+    EXPECT_EQ(param(R"({"type":"item_reference","id":")" + id + "}"), expected);
+  }
+}
+
 TEST(ResponsesRequest, hosted_tools_and_items_are_named_or_refused) {
   const std::string body =
       R"({"input":[{"type":"web_search_call","id":"ws"},{"type":"compaction"},)"

@@ -23,8 +23,8 @@ void refuse_tool(FieldReader& reader, const std::string& path, const std::string
 }
 
 std::string needed_name(FieldReader& reader) {
-  const std::optional<std::string> name = reader.text("name");
-  if (reader.ok() && (!name.has_value() || name->empty())) {
+  std::string name = reader.needed_text("name");
+  if (reader.ok() && name.empty()) {
     reader.fail(ApiError::missing(reader.path("name")));
   }
   return name.value_or("");

@@ -27,14 +27,6 @@ std::vector<OutputPiece> parse(OutputFormat format, const std::string& text) {
   return pieces;
 }
 
-std::string needed_text(FieldReader& fields) {
-  const std::optional<std::string> text = fields.text("text");
-  if (fields.ok() && !text.has_value()) {
-    fields.fail(ApiError::missing("text"));
-  }
-  return text.value_or("");
-}
-
 // The format that a field names, or the model's own.
 template <class Format>
 const Format* named(FieldReader& fields, const char* name, const Format* own,
@@ -72,7 +64,7 @@ Server::Prepared Server::prepare_separate_reasoning(const Json& body,
     return ApiError::wrong_type("body", "a JSON object");
   }
   FieldReader fields(body.as_object());
-  const std::string text = needed_text(fields);
+  const std::string text = fields.needed_text("text");
   OutputFormat format;
   format.reasoning = named(fields, "reasoning_parser", parts_.service.model().output().reasoning(),
                            &find_reasoning_format, list_reasoning_formats());
@@ -95,7 +87,7 @@ Server::Prepared Server::prepare_parse_function_call(const Json& body,
     return ApiError::wrong_type("body", "a JSON object");
   }
   FieldReader fields(body.as_object());
-  const std::string text = needed_text(fields);
+  const std::string text = fields.needed_text("text");
   OutputFormat format;
   format.tools = named(fields, "tool_call_parser", parts_.service.model().output().tools(),
                        &find_tool_format, list_tool_formats());
