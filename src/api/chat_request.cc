@@ -211,9 +211,9 @@ void read_logprobs(FieldReader& fields, const ApiLimits& limits, SamplingParams*
 }
 
 void read_max_tokens(FieldReader& fields, SamplingParams* sampling) {
-  constexpr std::int64_t kLimit = std::int64_t{1} << 40;
-  const std::optional<std::int64_t> old_name = fields.integer("max_tokens", 1, kLimit);
-  const std::optional<std::int64_t> new_name = fields.integer("max_completion_tokens", 1, kLimit);
+  const std::optional<std::int64_t> old_name = fields.integer("max_tokens", 1, kMostTokens);
+  const std::optional<std::int64_t> new_name =
+      fields.integer("max_completion_tokens", 1, kMostTokens);
   sampling->max_tokens = new_name.value_or(old_name.value_or(0));
 }
 

@@ -39,8 +39,7 @@ bool read_one(const Json& item, std::vector<Prompt>* prompts) {
 
 void read_lengths(FieldReader& fields, CompletionRequest* request, const ApiLimits& limits) {
   SamplingParams& sampling = request->generation.sampling;
-  const std::optional<std::int64_t> max_tokens =
-      fields.integer("max_tokens", 0, std::int64_t{1} << 40);
+  const std::optional<std::int64_t> max_tokens = fields.integer("max_tokens", 0, kMostTokens);
   sampling.max_tokens = max_tokens.value_or(kDefaultMaxTokens);
   if (max_tokens == 0 && !request->echo) {
     fields.fail(ApiError::invalid("invalid_value", fields.path("max_tokens"),

@@ -138,9 +138,9 @@ void read_processors(FieldReader& fields, const ApiLimits& limits,
 }
 
 void read_thinking_budget(FieldReader& fields, GenerationParams* params) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  const std::optional<std::int64_t> vllm_name = fields.integer("thinking_token_budget", 0, kMost);
-  const std::optional<std::int64_t> own_name = fields.integer("reasoning_budget", 0, kMost);
+  const std::optional<std::int64_t> vllm_name =
+      fields.integer("thinking_token_budget", 0, kMostTokens);
+  const std::optional<std::int64_t> own_name = fields.integer("reasoning_budget", 0, kMostTokens);
   params->thinking_budget = own_name ? own_name : vllm_name;
 }
 

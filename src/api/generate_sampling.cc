@@ -7,7 +7,6 @@ namespace plumb {
 namespace {
 
 constexpr std::int64_t kDefaultNewTokens = 128;
-constexpr std::int64_t kMostNewTokens = std::int64_t{1} << 40;
 constexpr double kHottest = 1e6;
 
 // What Completions reads under the same name.
@@ -60,8 +59,8 @@ void check_ranges(FieldReader& fields) {
 
 void read_new_tokens(FieldReader& fields, SamplingParams* sampling) {
   sampling->max_tokens =
-      fields.integer("max_new_tokens", 0, kMostNewTokens).value_or(kDefaultNewTokens);
-  sampling->min_tokens = fields.integer("min_new_tokens", 0, kMostNewTokens).value_or(0);
+      fields.integer("max_new_tokens", 0, kMostTokens).value_or(kDefaultNewTokens);
+  sampling->min_tokens = fields.integer("min_new_tokens", 0, kMostTokens).value_or(0);
   if (sampling->min_tokens > sampling->max_tokens) {
     fail_range(fields, "min_new_tokens",
                "at most max_new_tokens " + std::to_string(sampling->max_tokens));

@@ -15,6 +15,9 @@
 
 namespace plumb {
 
+/// The most tokens that a field can name: no limit of its own, but nothing overflows below it.
+inline constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
+
 /// Limits of what one request may ask for.
 struct ApiLimits {
   std::int64_t max_n = 128;

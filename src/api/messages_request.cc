@@ -10,8 +10,6 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
-
 // The client's helper for tools sends it first; at this very error it sends the whole conversation
 // again. To ignore the field would lose what was said before.
 ApiError no_threads(const std::string& param) {

@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMaxOllamaTools = 512;
+constexpr std::int64_t kMaxImages = 512;
 constexpr std::int64_t kMaxOpenCalls = 512;  // each result is looked for among them
 
 // Nine letters and digits: every template takes that, and some nothing else.
@@ -60,7 +60,7 @@ class MessageReader {
 
   JsonArray read_calls(FieldReader& message) {
     JsonArray out;
-    const JsonArray* calls = message.array("tool_calls", kMaxOllamaTools);
+    const JsonArray* calls = message.array("tool_calls", kMaxTools);
     for (std::size_t i = 0; calls != nullptr && i < calls->size() && message.ok(); ++i) {
       const std::string path = message.path("tool_calls") + "[" + std::to_string(i) + "]";
       const Json* function = (*calls)[i].find("function");
@@ -184,7 +184,7 @@ Json normal_tool(const Json& item) {
 }  // namespace
 
 void check_no_images(FieldReader& fields) {
-  const JsonArray* images = fields.array("images", kMaxOllamaTools);
+  const JsonArray* images = fields.array("images", kMaxImages);
   if (images != nullptr && !images->empty()) {
     fields.fail(ApiError::unsupported(fields.path("images"), "this model reads text only"));
   }
@@ -202,7 +202,7 @@ JsonArray read_ollama_messages(FieldReader& fields, const ApiLimits& limits) {
 
 ToolUse read_ollama_tools(FieldReader& fields) {
   JsonObject normal;
-  if (const JsonArray* tools = fields.array("tools", kMaxOllamaTools)) {
+  if (const JsonArray* tools = fields.array("tools", kMaxTools)) {
     JsonArray items;
     for (const Json& tool : *tools) {
       items.push_back(normal_tool(tool));

@@ -4,8 +4,6 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMostOptionTokens = std::int64_t{1} << 40;
-
 // What means the same here.
 constexpr const char* kSameNames[] = {"temperature",
                                       "top_k",
@@ -37,7 +35,7 @@ bool has_penalty(const SamplingParams& sampling) {
 // Penalties look at the whole prompt and answer.
 void check_penalty_options(FieldReader& options, const SamplingParams& sampling) {
   constexpr std::int64_t kAll = -1;
-  const auto last_n = options.integer("repeat_last_n", kAll, kMostOptionTokens);
+  const auto last_n = options.integer("repeat_last_n", kAll, kMostTokens);
   if (last_n.value_or(kAll) != kAll && has_penalty(sampling)) {
     options.fail(ApiError::unsupported(
         options.path("repeat_last_n"),
@@ -55,7 +53,7 @@ void check_penalty_options(FieldReader& options, const SamplingParams& sampling)
 }
 
 void read_lengths_of_options(FieldReader& options, GenerationParams* params) {
-  const std::int64_t predict = options.integer("num_predict", -2, kMostOptionTokens).value_or(-1);
+  const std::int64_t predict = options.integer("num_predict", -2, kMostTokens).value_or(-1);
   if (predict == 0) {
     options.fail(ApiError::invalid(
         "invalid_value", options.path("num_predict"),
@@ -63,7 +61,7 @@ void read_lengths_of_options(FieldReader& options, GenerationParams* params) {
   }
   params->sampling.max_tokens = predict < 0 ? 0 : predict;
   params->clamps_max_tokens = true;
-  params->context_limit = options.integer("num_ctx", 1, kMostOptionTokens).value_or(0);
+  params->context_limit = options.integer("num_ctx", 1, kMostTokens).value_or(0);
 }
 
 }  // namespace

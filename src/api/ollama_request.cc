@@ -135,8 +135,50 @@ ChatRequest templated(GenerationParams params, const std::string& system,
   return chat;
 }
 
-// The request, or what was wrong with its fields.
-std::variant<OllamaRequest, ApiError> finished(const FieldReader& fields, OllamaRequest request) {
+// The rest of /api/generate.
+void read_prompt(FieldReader& fields, const ApiLimits& limits, GenerationParams params,
+                 OllamaRequest* request) {
+  const std::string prompt = fields.text("prompt").value_or("");
+  const std::string system = fields.text("system").value_or("");
+  const bool is_raw = fields.boolean("raw").value_or(false);
+  std::vector<TokenId> context = read_context(fields, limits);
+  refuse_text(fields, "template", "templates come from the model only");
+  refuse_text(fields, "suffix", "this model has no fill-in-the-middle template");
+  check_no_images(fields);
+  if (is_raw && !(system.empty() && context.empty())) {
+    const char* name = system.empty() ? "context" : "system";
+    fields.fail(ApiError::invalid("invalid_value", fields.path(name),
+                                  "'" + fields.path(name) + "' and 'raw' exclude each other"));
+  }
+  JsonObject template_kwargs;
+  read_think(fields, &template_kwargs);
+  request->is_load = prompt.empty();
+  if (is_raw) {
+    CompletionRequest completion;
+    completion.generation = std::move(params);
+    completion.prompts.emplace_back(prompt);
+    request->work = std::move(completion);
+  } else {
+    ChatRequest chat = templated(std::move(params), system, prompt);
+    chat.context = std::move(context);
+    chat.template_kwargs = std::move(template_kwargs);
+    request->work = std::move(chat);
+  }
+}
+
+// What both routes begin and end with; `read_rest` makes the work of the fields that are left.
+template <class ReadRest>
+std::variant<OllamaRequest, ApiError> read_ollama_body(const Json& body,
+                                                       const SamplingDefaults& defaults,
+                                                       const ApiLimits& limits,
+                                                       const ReadRest& read_rest) {
+  if (!body.is_object()) {
+    return ApiError::wrong_type("body", "a JSON object");
+  }
+  FieldReader fields(body.as_object());
+  OllamaRequest request;
+  GenerationParams params = read_shared(fields, defaults, limits, &request);
+  read_rest(fields, std::move(params), &request);
   if (!fields.ok()) {
     return *fields.error();
   }
@@ -199,57 +241,27 @@ CompletionRequest without_template(const ChatRequest& request) {
 std::variant<OllamaRequest, ApiError> read_ollama_chat(const Json& body,
                                                        const SamplingDefaults& defaults,
                                                        const ApiLimits& limits) {
-  if (!body.is_object()) {
-    return ApiError::wrong_type("body", "a JSON object");
-  }
-  FieldReader fields(body.as_object());
-  OllamaRequest request;
-  ChatRequest chat;
-  chat.generation = read_shared(fields, defaults, limits, &request);
-  chat.messages = read_ollama_messages(fields, limits);
-  chat.tool_use = read_ollama_tools(fields);
-  read_think(fields, &chat.template_kwargs);
-  request.is_load = chat.messages.empty();
-  request.work = std::move(chat);
-  return finished(fields, std::move(request));
+  return read_ollama_body(
+      body, defaults, limits,
+      [&limits](FieldReader& fields, GenerationParams params, OllamaRequest* request) {
+        ChatRequest chat;
+        chat.generation = std::move(params);
+        chat.messages = read_ollama_messages(fields, limits);
+        chat.tool_use = read_ollama_tools(fields);
+        read_think(fields, &chat.template_kwargs);
+        request->is_load = chat.messages.empty();
+        request->work = std::move(chat);
+      });
 }
 
 std::variant<OllamaRequest, ApiError> read_ollama_generate(const Json& body,
                                                            const SamplingDefaults& defaults,
                                                            const ApiLimits& limits) {
-  if (!body.is_object()) {
-    return ApiError::wrong_type("body", "a JSON object");
-  }
-  FieldReader fields(body.as_object());
-  OllamaRequest request;
-  GenerationParams params = read_shared(fields, defaults, limits, &request);
-  const std::string prompt = fields.text("prompt").value_or("");
-  const std::string system = fields.text("system").value_or("");
-  const bool is_raw = fields.boolean("raw").value_or(false);
-  std::vector<TokenId> context = read_context(fields, limits);
-  refuse_text(fields, "template", "templates come from the model only");
-  refuse_text(fields, "suffix", "this model has no fill-in-the-middle template");
-  check_no_images(fields);
-  if (is_raw && !(system.empty() && context.empty())) {
-    const char* name = system.empty() ? "context" : "system";
-    fields.fail(ApiError::invalid("invalid_value", fields.path(name),
-                                  "'" + fields.path(name) + "' and 'raw' exclude each other"));
-  }
-  JsonObject template_kwargs;
-  read_think(fields, &template_kwargs);
-  request.is_load = prompt.empty();
-  if (is_raw) {
-    CompletionRequest completion;
-    completion.generation = std::move(params);
-    completion.prompts.emplace_back(prompt);
-    request.work = std::move(completion);
-  } else {
-    ChatRequest chat = templated(std::move(params), system, prompt);
-    chat.context = std::move(context);
-    chat.template_kwargs = std::move(template_kwargs);
-    request.work = std::move(chat);
-  }
-  return finished(fields, std::move(request));
+  return read_ollama_body(
+      body, defaults, limits,
+      [&limits](FieldReader& fields, GenerationParams params, OllamaRequest* request) {
+        read_prompt(fields, limits, std::move(params), request);
+      });
 }
 
 }  // namespace plumb

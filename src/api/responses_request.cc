@@ -55,7 +55,6 @@ constexpr const char* kIncludes[] = {"reasoning.encrypted_content",
                                      "code_interpreter_call.outputs"};
 
 constexpr std::int64_t kMaxIncludes = 64;
-constexpr std::int64_t kMaxTokenCount = std::int64_t{1} << 40;
 
 bool is_one_of(std::string_view name, const std::string_view* begin, const std::string_view* end) {
   return std::find(begin, end, name) != end;
@@ -150,11 +149,11 @@ void read_text(FieldReader& fields, ResponsesRequest* request) {
 
 void read_tokens(FieldReader& fields, const ApiLimits& limits, ResponsesRequest* request) {
   SamplingParams& sampling = request->generation.sampling;
-  const auto max_tokens = fields.integer("max_output_tokens", 1, kMaxTokenCount);
+  const auto max_tokens = fields.integer("max_output_tokens", 1, kMostTokens);
   sampling.max_tokens = max_tokens.value_or(0);
   request->generation.clamps_max_tokens = true;
   request->echo.set("max_output_tokens", max_tokens.has_value() ? Json(*max_tokens) : Json());
-  const auto calls = fields.integer("max_tool_calls", 1, kMaxTokenCount);  // of hosted tools
+  const auto calls = fields.integer("max_tool_calls", 1, kMostTokens);  // of hosted tools
   request->echo.set("max_tool_calls", calls.has_value() ? Json(*calls) : Json());
   const std::int64_t top = fields.integer("top_logprobs", 0, limits.max_logprobs).value_or(0);
   request->echo.set("top_logprobs", top);

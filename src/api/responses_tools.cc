@@ -9,7 +9,6 @@ namespace {
 
 using Mode = ToolChoice::Mode;
 
-constexpr std::int64_t kMaxResponsesTools = 512;
 constexpr std::size_t kMaxShownBytes = 64;
 
 constexpr std::string_view kHostedTools[] = {
@@ -27,7 +26,7 @@ std::string needed_name(FieldReader& reader) {
   if (reader.ok() && name.empty()) {
     reader.fail(ApiError::missing(reader.path("name")));
   }
-  return name.value_or("");
+  return name;
 }
 
 // What a custom tool takes, as the schema of the one string that the model writes.
@@ -112,9 +111,8 @@ void ResponsesTools::read_one(FieldReader& tool, const std::string& name_space,
                                  [&](const Known& known) { return known.identity == identity; })) {
     return;
   }
-  if (std::ssize(use_.tools) == kMaxResponsesTools) {
-    refuse_tool(tool, list_path,
-                "gives more than " + std::to_string(kMaxResponsesTools) + " tools");
+  if (std::ssize(use_.tools) == kMaxTools) {
+    refuse_tool(tool, list_path, "gives more than " + std::to_string(kMaxTools) + " tools");
     return;
   }
   known_.push_back({out.name, std::move(identity)});
@@ -125,7 +123,7 @@ void ResponsesTools::read_namespace(FieldReader& tool, const std::string& list_p
                                     bool skips_known) {
   const std::string name = needed_name(tool);
   tool.text("description");
-  const JsonArray* inner_tools = tool.array("tools", kMaxResponsesTools);
+  const JsonArray* inner_tools = tool.array("tools", kMaxTools);
   if (tool.ok() && inner_tools == nullptr) {
     tool.fail(ApiError::missing(tool.path("tools")));
   }
@@ -147,8 +145,8 @@ void ResponsesTools::read_namespace(FieldReader& tool, const std::string& list_p
 
 void ResponsesTools::read(FieldReader& fields, const JsonArray& tools, const std::string& path,
                           bool skips_known) {
-  if (std::ssize(tools) > kMaxResponsesTools) {
-    refuse_tool(fields, path, "gives more than " + std::to_string(kMaxResponsesTools) + " tools");
+  if (std::ssize(tools) > kMaxTools) {
+    refuse_tool(fields, path, "gives more than " + std::to_string(kMaxTools) + " tools");
   }
   for (std::size_t i = 0; i < tools.size() && fields.ok(); ++i) {
     const std::string at = path + "[" + std::to_string(i) + "]";
@@ -193,7 +191,7 @@ std::string ResponsesTools::read_choice_name(FieldReader& choice) const {
 
 void ResponsesTools::read_allowed_tools(FieldReader& choice) {
   const auto mode = choice.choice("mode", {"auto", "required"});
-  const JsonArray* tools = choice.array("tools", kMaxResponsesTools);
+  const JsonArray* tools = choice.array("tools", kMaxTools);
   if (choice.ok() && (!mode.has_value() || tools == nullptr || tools->empty())) {
     choice.fail(ApiError::missing(choice.path(!mode.has_value() ? "mode" : "tools")));
   }
