@@ -175,8 +175,14 @@ void rename_functions(JsonArray* messages) {
   }
 }
 
-// Parts of an answer that is sent back: thoughts are its reasoning, a refusal is text.
+// Parts of an answer that is sent back: thoughts are its reasoning, a refusal is text. Its
+// reasoning may stand under its other name.
 void rename_parts(JsonObject* message) {
+  const Json* reasoning = message->find("reasoning");
+  if (reasoning != nullptr && reasoning->is_string() &&
+      message->find("reasoning_content") == nullptr) {
+    message->set("reasoning_content", Json(*reasoning));
+  }
   Json* content = message->find("content");
   if (content == nullptr || !content->is_array()) {
     return;
@@ -199,7 +205,8 @@ void rename_parts(JsonObject* message) {
   }
 }
 
-void read_logprobs(FieldReader& fields, const ApiLimits& limits, SamplingParams* sampling) {
+void read_logprobs(FieldReader& fields, const ApiLimits& limits, GenerationParams* params) {
+  SamplingParams* const sampling = &params->sampling;
   sampling->logprobs = fields.boolean("logprobs").value_or(false);
   const std::optional<std::int64_t> top = fields.integer("top_logprobs", 0, limits.max_logprobs);
   if (top.has_value() && !sampling->logprobs) {
@@ -208,6 +215,11 @@ void read_logprobs(FieldReader& fields, const ApiLimits& limits, SamplingParams*
         "'top_logprobs' is " + std::to_string(*top) + ", which needs 'logprobs' true"));
   }
   sampling->top_logprobs = static_cast<int>(top.value_or(0));
+  params->logprobs_of_reasoning = fields.boolean("logprobs_reasoning").value_or(false);
+  if (params->logprobs_of_reasoning && !sampling->logprobs) {
+    fields.fail(ApiError::invalid("invalid_value", fields.path("logprobs_reasoning"),
+                                  "'logprobs_reasoning' is true, which needs 'logprobs' true"));
+  }
 }
 
 void read_max_tokens(FieldReader& fields, SamplingParams* sampling) {
@@ -274,7 +286,7 @@ std::variant<ChatRequest, ApiError> read_chat_request(const Json& body,
   request.messages = read_messages(fields, limits);
   request.generation = read_generation_params(fields, defaults, limits);
   read_max_tokens(fields, &request.generation.sampling);
-  read_logprobs(fields, limits, &request.generation.sampling);
+  read_logprobs(fields, limits, &request.generation);
   request.tool_use = read_tool_use(fields);
   for (const char* name : {"conversation", "prompt", "documents"}) {
     if (fields.has(name)) {
@@ -283,6 +295,9 @@ std::variant<ChatRequest, ApiError> read_chat_request(const Json& body,
   }
   read_template_fields(fields, &request);
   read_reasoning_fields(fields, &request.reasoning);
+  if (!request.reasoning.is_shown) {
+    request.generation.logprobs_of_reasoning = false;  // its tokens would tell it
+  }
   if (!fields.ok()) {
     return *fields.error();
   }

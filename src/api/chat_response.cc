@@ -5,26 +5,8 @@
 #include <utility>
 
 namespace plumb {
-namespace {
-
-Json bytes_to_json(const std::string& bytes) {
-  JsonArray out;
-  for (const char c : bytes) {
-    out.emplace_back(static_cast<int>(static_cast<unsigned char>(c)));
-  }
-  return out;
-}
-
-JsonObject token_to_json(const TokenText& token, bool as_id) {
-  return {{"token", token_name(token, as_id)},
-          {"logprob", logprob_to_json(token.logprob)},
-          {"bytes", bytes_to_json(token.bytes)}};
-}
-
-}  // namespace
-
 ChatResponse::ChatResponse(ResponseEnvelope envelope, const GenerationParams& params,
-                           bool is_function_form)
+                           bool is_function_form, const ChatStyle& style)
     : envelope_(std::move(envelope)),
       include_logprobs_(params.sampling.logprobs),
       include_usage_(params.include_usage),
@@ -32,26 +14,27 @@ ChatResponse::ChatResponse(ResponseEnvelope envelope, const GenerationParams& pa
       return_prompt_logprobs_(params.return_prompt_logprobs),
       tokens_as_ids_(params.tokens_as_ids),
       return_meta_info_(params.return_meta_info),
-      is_function_form_(is_function_form) {}
+      lists_reasoning_(params.logprobs_of_reasoning),
+      is_function_form_(is_function_form),
+      style_(style) {}
 
-Json ChatResponse::logprobs(const std::vector<TokenText>& tokens) const {
-  if (!include_logprobs_) {
+Json ChatResponse::logprobs(const std::vector<TokenText>& tokens, bool of_text,
+                            bool of_reasoning) const {
+  if (!include_logprobs_ || !(of_text || of_reasoning)) {
     return {};
   }
-  JsonArray content;
-  for (const TokenText& token : tokens) {
-    if (token.kind != AnswerKind::kText) {
-      continue;
-    }
-    JsonObject entry = token_to_json(token, tokens_as_ids_);
-    JsonArray top;
-    for (const TokenText& other : token.top) {
-      top.emplace_back(token_to_json(other, tokens_as_ids_));
-    }
-    entry.append("top_logprobs", std::move(top));
-    content.emplace_back(std::move(entry));
+  const LogprobStyle style{
+      .as_ids = tokens_as_ids_, .with_text = of_text, .with_reasoning = of_reasoning};
+  return JsonObject{{"content", logprobs_to_json(tokens, style)}, {"refusal", nullptr}};
+}
+
+void ChatResponse::add_reasoning(const std::string& reasoning, JsonObject* message) const {
+  if (style_.reasoning_field != ReasoningField::kReasoning) {
+    message->append("reasoning_content", reasoning);
   }
-  return JsonObject{{"content", std::move(content)}, {"refusal", nullptr}};
+  if (style_.reasoning_field != ReasoningField::kReasoningContent) {
+    message->append("reasoning", reasoning);
+  }
 }
 
 Json ChatResponse::chunk(std::int64_t index, JsonObject delta, Json logprobs, Json finish_reason,
@@ -108,15 +91,20 @@ void ChatResponse::add_call(std::int64_t index, const ToolCallDelta& call,
 
 std::vector<Json> ChatResponse::delta(const ChoiceDelta& delta) const {
   std::vector<Json> chunks;
-  if (!delta.reasoning.empty()) {
-    chunks.push_back(chunk(delta.index, {{"reasoning_content", delta.reasoning}}, {}, {}, nullptr));
+  const auto has_tokens = [&delta](AnswerKind kind) {
+    return std::any_of(delta.tokens.begin(), delta.tokens.end(),
+                       [kind](const TokenText& token) { return token.kind == kind; });
+  };
+  const bool lists_reasoning = lists_reasoning_ && has_tokens(AnswerKind::kReasoning);
+  if (!delta.reasoning.empty() || lists_reasoning) {
+    JsonObject told;
+    add_reasoning(delta.reasoning, &told);
+    chunks.push_back(chunk(delta.index, std::move(told),
+                           logprobs(delta.tokens, false, lists_reasoning), {}, nullptr));
   }
-  const bool has_text_tokens =
-      std::any_of(delta.tokens.begin(), delta.tokens.end(),
-                  [](const TokenText& token) { return token.kind == AnswerKind::kText; });
-  if (!delta.text.empty() || (include_logprobs_ && has_text_tokens)) {
-    chunks.push_back(
-        chunk(delta.index, {{"content", delta.text}}, logprobs(delta.tokens), {}, nullptr));
+  if (!delta.text.empty() || (include_logprobs_ && has_tokens(AnswerKind::kText))) {
+    chunks.push_back(chunk(delta.index, {{"content", delta.text}},
+                           logprobs(delta.tokens, true, false), {}, nullptr));
   }
   for (const ToolCallDelta& call : delta.calls) {
     add_call(delta.index, call, &chunks);
@@ -139,8 +127,13 @@ std::vector<Json> ChatResponse::delta(const ChoiceDelta& delta) const {
 }
 
 std::string_view ChatResponse::finish_reason(FinishReason reason) const {
-  return is_function_form_ && reason == FinishReason::kToolCalls ? "function_call"
-                                                                 : finish_reason_text(reason);
+  if (reason != FinishReason::kToolCalls) {
+    return finish_reason_text(reason);
+  }
+  if (style_.named_call_stops) {
+    return finish_reason_text(FinishReason::kStop);
+  }
+  return is_function_form_ ? "function_call" : finish_reason_text(reason);
 }
 
 void ChatResponse::add_malformed(const ChoiceEnd& end, JsonObject* choice) const {
@@ -171,7 +164,7 @@ JsonObject ChatResponse::message(const std::vector<AnswerPart>& answer) const {
   JsonObject out{
       {"role", "assistant"}, {"content", has_no_text ? Json() : Json(text)}, {"refusal", nullptr}};
   if (!reasoning.empty()) {
-    out.append("reasoning_content", reasoning);
+    add_reasoning(reasoning, &out);
   }
   if (!calls.empty() && is_function_form_) {
     out.append("function_call", std::move(calls.front()));
@@ -199,7 +192,7 @@ Json ChatResponse::complete(const std::vector<std::vector<AnswerPart>>& answers,
     JsonObject choice{
         {"index", ends[i].index},
         {"message", message(answers[i])},
-        {"logprobs", logprobs(tokens[i])},
+        {"logprobs", logprobs(tokens[i], true, lists_reasoning_)},
         {"finish_reason", finish_reason(ends[i].reason)},
         {"stop_reason", stop_reason(ends[i])},
     };

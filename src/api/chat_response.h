@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/chat_style.h"
 #include "api/choice.h"
 #include "api/generation_params.h"
 #include "api/response_envelope.h"
@@ -19,9 +20,10 @@ namespace plumb {
 /// asked for. Thread: any single one.
 class ChatResponse {
  public:
-  /// is_function_form: calls are told as the older function_call.
+  /// is_function_form: calls are told as the older function_call. The style is that of this
+  /// request: named_call_stops only where it names a function.
   ChatResponse(ResponseEnvelope envelope, const GenerationParams& params,
-               bool is_function_form = false);
+               bool is_function_form = false, const ChatStyle& style = {});
 
   /// The first chunk of a choice: the role.
   Json start(std::int64_t index) const;
@@ -41,7 +43,8 @@ class ChatResponse {
  private:
   Json chunk(std::int64_t index, JsonObject delta, Json logprobs, Json finish_reason,
              const ChoiceEnd* end) const;
-  Json logprobs(const std::vector<TokenText>& tokens) const;
+  Json logprobs(const std::vector<TokenText>& tokens, bool of_text, bool of_reasoning) const;
+  void add_reasoning(const std::string& reasoning, JsonObject* message) const;
   void add_call(std::int64_t index, const ToolCallDelta& call, std::vector<Json>* chunks) const;
   JsonObject message(const std::vector<AnswerPart>& answer) const;
   std::string_view finish_reason(FinishReason reason) const;
@@ -54,7 +57,9 @@ class ChatResponse {
   bool return_prompt_logprobs_;
   bool tokens_as_ids_;
   bool return_meta_info_;
+  bool lists_reasoning_;
   bool is_function_form_;
+  ChatStyle style_;
 };
 
 }  // namespace plumb

@@ -164,4 +164,42 @@ Json logprob_to_json(float logprob) {
   return std::isfinite(value) ? Json(std::max(value, kFloor)) : Json(kFloor);
 }
 
+namespace {
+
+JsonObject logprob_entry(const TokenText& token, const LogprobStyle& style) {
+  JsonObject entry{{"token", token_name(token, style.as_ids)},
+                   {"logprob", logprob_to_json(token.logprob)}};
+  if (style.with_bytes) {
+    JsonArray bytes;
+    for (const char c : token.bytes) {
+      bytes.emplace_back(static_cast<int>(static_cast<unsigned char>(c)));
+    }
+    entry.append("bytes", std::move(bytes));
+  }
+  return entry;
+}
+
+}  // namespace
+
+JsonArray logprobs_to_json(const std::vector<TokenText>& tokens, const LogprobStyle& style) {
+  JsonArray out;
+  for (const TokenText& token : tokens) {
+    const bool is_listed = (style.with_text && token.kind == AnswerKind::kText) ||
+                           (style.with_reasoning && token.kind == AnswerKind::kReasoning);
+    if (!is_listed) {
+      continue;
+    }
+    JsonObject entry = logprob_entry(token, style);
+    JsonArray top;
+    for (const TokenText& other : token.top) {
+      top.emplace_back(logprob_entry(other, style));
+    }
+    if (style.with_empty_top || !top.empty()) {
+      entry.append("top_logprobs", std::move(top));
+    }
+    out.emplace_back(std::move(entry));
+  }
+  return out;
+}
+
 }  // namespace plumb

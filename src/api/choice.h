@@ -109,4 +109,16 @@ Json usage_to_json(const Usage& usage);
 /// Log probability as the API sends it: minus infinity becomes -9999.0.
 Json logprob_to_json(float logprob);
 
+/// How a dialect lists the tokens of an answer with their log probabilities.
+struct LogprobStyle {
+  bool with_bytes = true;
+  bool as_ids = false;          ///< tokens are named "token_id:N"
+  bool with_empty_top = true;   ///< top_logprobs is there also where nothing was asked for
+  bool with_text = true;        ///< the tokens that the text consists of …
+  bool with_reasoning = false;  ///< … and those of the reasoning
+};
+
+/// [{"token","logprob","bytes","top_logprobs":[{"token","logprob","bytes"}]}]
+JsonArray logprobs_to_json(const std::vector<TokenText>& tokens, const LogprobStyle& style);
+
 }  // namespace plumb

@@ -72,6 +72,7 @@ struct GenerationParams {
   bool include_usage = false;
   bool continuous_usage = false;
   bool return_token_ids = false;
+  bool logprobs_of_reasoning = false;  ///< are listed too
   bool return_prompt_logprobs = false;
   bool return_meta_info = false;
   bool tokens_as_ids = false;  ///< name tokens "token_id:N" in log probabilities

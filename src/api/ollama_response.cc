@@ -16,31 +16,6 @@ std::int64_t nanoseconds_between(Clock::TimePoint begin, Clock::TimePoint end) {
   return std::max<std::int64_t>(time.count(), 1);
 }
 
-Json token_entry(const TokenText& token) {
-  return JsonObject{{"token", token_label(token.bytes)},
-                    {"logprob", logprob_to_json(token.logprob)}};
-}
-
-// Of the tokens that the text consists of.
-JsonArray entries_of(const std::vector<TokenText>& tokens) {
-  JsonArray entries;
-  for (const TokenText& token : tokens) {
-    if (token.kind != AnswerKind::kText) {
-      continue;
-    }
-    Json entry = token_entry(token);
-    JsonArray top;
-    for (const TokenText& other : token.top) {
-      top.push_back(token_entry(other));
-    }
-    if (!top.empty()) {
-      entry.as_object().append("top_logprobs", std::move(top));
-    }
-    entries.push_back(std::move(entry));
-  }
-  return entries;
-}
-
 }  // namespace
 
 Json ollama_call(const std::string& name, const std::string& arguments) {
@@ -68,7 +43,8 @@ JsonObject OllamaResponse::open(const std::string& created_at, OllamaPiece piece
     }
   }
   if (piece.tokens != nullptr) {
-    out.append("logprobs", entries_of(*piece.tokens));
+    out.append("logprobs",
+               logprobs_to_json(*piece.tokens, {.with_bytes = false, .with_empty_top = false}));
   }
   return out;
 }

@@ -58,6 +58,8 @@ TEST(ChatRequest, each_limit_is_an_error_that_names_the_field) {
   EXPECT_EQ(chat_error(R"(,"stop":")" + std::string(1025, 'x') + "\""), "400 invalid_value stop");
   EXPECT_EQ(chat_error(R"(,"logit_bias":{"x":1})"), "400 invalid_value logit_bias");
   EXPECT_EQ(chat_error(R"(,"logit_bias":{"1":101})"), "400 invalid_value logit_bias");
+  EXPECT_EQ(chat_error(R"(,"logprobs_reasoning":true)"), "400 invalid_value logprobs_reasoning");
+  EXPECT_EQ(chat_error(R"(,"logprobs":true,"logprobs_reasoning":true)"), "accepted");
   EXPECT_EQ(chat_error(R"(,"stream_options":{"include_usage":true})"),
             "400 invalid_value stream_options");
   EXPECT_EQ(chat_error(R"(,"cache_salt":")" + std::string(1025, 'x') + "\""),

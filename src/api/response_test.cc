@@ -128,6 +128,72 @@ TEST(ChatResponse, an_answer_of_calls_alone_has_no_content) {
   EXPECT_EQ(message({}), R"({"role":"assistant","content":"","refusal":null})");
 }
 
+TEST(ChatResponse, the_reasoning_goes_by_the_name_that_the_operator_wants) {
+  const auto told = [](ReasoningField field) {
+    const ChatResponse response(kEnvelope, GenerationParams(), false, {.reasoning_field = field});
+    const std::vector<Json> chunks =
+        response.delta({.index = 0, .text = "", .tokens = {}, .reasoning = "hm"});
+    const Json whole = response.complete({{{AnswerKind::kReasoning, "hm"}}}, {{}},
+                                         {{.index = 0, .reason = FinishReason::kEos, .usage = {}}});
+    const Json& message = *whole.find("choices")->as_array()[0].find("message");
+    return to_text(*chunks[0].find("choices")->as_array()[0].find("delta")) + " " +
+           to_text(message);
+  };
+  const std::string begin = R"( {"role":"assistant","content":null,"refusal":null,)";
+  EXPECT_EQ(told(ReasoningField::kReasoningContent),
+            R"({"reasoning_content":"hm"})" + begin + R"("reasoning_content":"hm"})");
+  EXPECT_EQ(told(ReasoningField::kReasoning),
+            R"({"reasoning":"hm"})" + begin + R"("reasoning":"hm"})");
+  EXPECT_EQ(told(ReasoningField::kBoth), R"({"reasoning_content":"hm","reasoning":"hm"})" + begin +
+                                             R"("reasoning_content":"hm","reasoning":"hm"})");
+}
+
+TEST(ChatResponse, tokens_of_the_reasoning_are_listed_where_they_are_asked_for) {
+  GenerationParams params;
+  params.sampling.logprobs = true;
+  const std::vector<TokenText> tokens{
+      {.token = 1, .bytes = "a", .logprob = -1.0F, .kind = AnswerKind::kReasoning},
+      {.token = 2, .bytes = "b", .logprob = -2.0F, .kind = AnswerKind::kText},
+      {.token = 3, .bytes = "c", .logprob = -3.0F, .kind = AnswerKind::kCall}};
+  const auto names = [](const Json& choice) {
+    const Json* content = choice.find("logprobs")->find("content");
+    std::string out;
+    for (const Json& entry : content == nullptr ? JsonArray() : content->as_array()) {
+      out += entry.find("token")->as_string();
+    }
+    return out;
+  };
+  for (const bool is_asked : {false, true}) {
+    params.logprobs_of_reasoning = is_asked;
+    const ChatResponse response(kEnvelope, params);
+    const std::vector<Json> chunks =
+        response.delta({.index = 0, .text = "b", .tokens = tokens, .reasoning = "a"});
+    ASSERT_EQ(chunks.size(), 2U);
+    EXPECT_EQ(names(chunks[0].find("choices")->as_array()[0]), is_asked ? "a" : "");
+    EXPECT_EQ(names(chunks[1].find("choices")->as_array()[0]), "b");
+    const Json whole =
+        response.complete({{{AnswerKind::kReasoning, "a"}, {AnswerKind::kText, "b"}}}, {tokens},
+                          {{.index = 0, .reason = FinishReason::kEos, .usage = {}}});
+    EXPECT_EQ(names(whole.find("choices")->as_array()[0]), is_asked ? "ab" : "b");
+    // The mark that ends the reasoning is a token of it without a text.
+    EXPECT_EQ(response.delta({.index = 0, .text = "", .tokens = {tokens[0]}}).size(),
+              is_asked ? 1U : 0U);
+  }
+}
+
+TEST(ChatResponse, a_call_that_was_named_stops_where_the_operator_wants_that) {
+  const ChoiceEnd end{.index = 0, .reason = FinishReason::kToolCalls, .usage = {}};
+  const auto reason = [&](bool is_function_form, bool stops) {
+    const ChatResponse response(kEnvelope, GenerationParams(), is_function_form,
+                                {.named_call_stops = stops});
+    return response.end(end).find("choices")->as_array()[0].find("finish_reason")->as_string();
+  };
+  EXPECT_EQ(reason(false, false), "tool_calls");
+  EXPECT_EQ(reason(false, true), "stop");
+  EXPECT_EQ(reason(true, false), "function_call");
+  EXPECT_EQ(reason(true, true), "stop");
+}
+
 TEST(ChatResponse, the_older_form_has_one_function_call) {
   const ChatResponse response(kEnvelope, GenerationParams(), /*is_function_form=*/true);
   const AnswerPart call{AnswerKind::kCall, "{}", "call_A", "f", true};

@@ -28,23 +28,6 @@ Json text_part(const char* type, const std::string& text) {
   return JsonObject{{"type", type}, {"text", text}};
 }
 
-Json byte_values(const std::string& bytes) {
-  JsonArray out;
-  for (const char c : bytes) {
-    out.emplace_back(static_cast<int>(static_cast<unsigned char>(c)));
-  }
-  return out;
-}
-
-JsonObject logprob_entry(const TokenText& token, bool with_bytes) {
-  JsonObject entry{{"token", token_label(token.bytes)}};
-  if (with_bytes) {
-    entry.append("bytes", byte_values(token.bytes));
-  }
-  entry.append("logprob", logprob_to_json(token.logprob));
-  return entry;
-}
-
 // The list of codes is closed.
 const char* failure_code(const ApiError& error) {
   if (error.http_status == 429 || error.code == "engine_overloaded") {
@@ -201,20 +184,7 @@ void ResponsesAssembler::tell_text_delta(const char* type, const char* index_nam
 
 JsonArray ResponsesAssembler::logprobs(const std::vector<TokenText>& tokens,
                                        bool with_bytes) const {
-  JsonArray out;
-  for (const TokenText& token : tokens) {
-    if (!style_.shows_logprobs || token.kind != AnswerKind::kText) {
-      continue;
-    }
-    JsonObject entry = logprob_entry(token, with_bytes);
-    JsonArray top;
-    for (const TokenText& other : token.top) {
-      top.emplace_back(logprob_entry(other, with_bytes));
-    }
-    entry.append("top_logprobs", std::move(top));
-    out.emplace_back(std::move(entry));
-  }
-  return out;
+  return style_.shows_logprobs ? logprobs_to_json(tokens, {.with_bytes = with_bytes}) : JsonArray();
 }
 
 // Blanks wait until text follows: before a call they are nothing.

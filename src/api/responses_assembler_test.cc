@@ -239,7 +239,7 @@ TEST(ResponsesAssembler, log_probabilities_have_bytes_in_the_final_part_only) {
   EXPECT_EQ(
       to_text(
           *response.find("output")->as_array()[0].find("content")->as_array()[0].find("logprobs")),
-      R"([{"token":"A","bytes":[65],"logprob":-0.5,"top_logprobs":[{"token":"A","bytes":[65],"logprob":-0.5}]}])");
+      R"([{"token":"A","logprob":-0.5,"bytes":[65],"top_logprobs":[{"token":"A","logprob":-0.5,"bytes":[65]}]}])");
 }
 
 TEST(ResponsesAssembler, what_the_limit_cuts_is_incomplete) {

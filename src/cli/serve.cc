@@ -54,6 +54,7 @@ class ServeCommand final : public Command {
     add_model(app, serving_.model);
     add_struct(app, server_);
     add_struct(app, server_.responses);
+    add_struct(app, server_.chat);
     add_struct(app, serving_.engine);
     add_struct(app, serving_.grammar);
     add_struct(app, serving_.parsers);
@@ -153,6 +154,7 @@ class ServeCommand final : public Command {
     Json info = serving.describe();
     info.as_object().set("server", options_to_json(bind_options(server_)));
     info.as_object().set("responses", options_to_json(bind_options(server_.responses)));
+    info.as_object().set("chat", options_to_json(bind_options(server_.chat)));
     return info;
   }
 

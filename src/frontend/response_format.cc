@@ -22,9 +22,10 @@ std::vector<ChoiceEnd> ends_of(const std::vector<ChoiceRecord>& choices) {
 
 class ChatFormat final : public ResponseFormat {
  public:
-  ChatFormat(ResponseEnvelope envelope, const ChatRequest& request)
+  ChatFormat(ResponseEnvelope envelope, const ChatRequest& request, const ChatStyle& style)
       : include_usage_(request.generation.include_usage),
-        response_(std::move(envelope), request.generation, request.tool_use.is_function_form) {}
+        response_(std::move(envelope), request.generation, request.tool_use.is_function_form,
+                  style) {}
 
   std::vector<Json> start(std::int64_t index) override { return {response_.start(index)}; }
 
@@ -203,8 +204,11 @@ void describe_choices(const GenerationParams& params, const std::vector<ChoiceRe
 }
 
 std::unique_ptr<ResponseFormat> make_chat_format(ResponseEnvelope envelope,
-                                                 const ChatRequest& request) {
-  return std::make_unique<ChatFormat>(std::move(envelope), request);
+                                                 const ChatRequest& request,
+                                                 const ChatStyle& style) {
+  ChatStyle own = style;
+  own.named_call_stops = style.named_call_stops && request.tool_use.choice.is_named;
+  return std::make_unique<ChatFormat>(std::move(envelope), request, own);
 }
 
 std::unique_ptr<ResponseFormat> make_completion_format(ResponseEnvelope envelope,

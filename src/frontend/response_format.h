@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/chat_request.h"
+#include "api/chat_style.h"
 #include "api/choice.h"
 #include "api/completion_request.h"
 #include "api/error.h"
@@ -77,7 +78,8 @@ void describe_choices(const GenerationParams& params, const std::vector<ChoiceRe
                       std::size_t choices_per_prompt, ResponseEnvelope* envelope);
 
 std::unique_ptr<ResponseFormat> make_chat_format(ResponseEnvelope envelope,
-                                                 const ChatRequest& request);
+                                                 const ChatRequest& request,
+                                                 const ChatStyle& style = {});
 /// `prompt_texts`: text of each prompt, for echo.
 std::unique_ptr<ResponseFormat> make_completion_format(ResponseEnvelope envelope,
                                                        const CompletionRequest& request,

@@ -121,8 +121,9 @@ Server::Prepared Server::prepare_chat(const Json& body, const Asker& /*asker*/) 
   }
   return prepare_conversation(
       std::get<ChatRequest>(std::move(read)), new_chat_id,
-      [](ResponseEnvelope envelope, const ChatRequest& request, const std::vector<ChoiceRequest>&) {
-        return make_chat_format(std::move(envelope), request);
+      [style = options_.chat](ResponseEnvelope envelope, const ChatRequest& request,
+                              const std::vector<ChoiceRequest>&) {
+        return make_chat_format(std::move(envelope), request, style);
       });
 }
 

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "api/chat_style.h"
 #include "base/option_field.h"
 #include "server/response_options.h"
 
@@ -50,6 +51,7 @@ struct ServerOptions {
   std::string otlp_service_name;
   ResponseOptions responses;  ///< options of their own
   std::chrono::milliseconds header_delay{5000};
+  ChatStyle chat;             ///< the same
   std::chrono::milliseconds heartbeat{15000};
   std::chrono::milliseconds drain_timeout{30000};
 

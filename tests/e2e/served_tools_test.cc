@@ -57,6 +57,25 @@ TEST_P(ServedTools, required_calls_have_arguments_under_their_schemas) {
   }
 }
 
+TEST(ServedToolsStyle, a_named_call_ends_with_stop_where_the_operator_wants_that) {
+  ServerOptions options;
+  options.chat.named_call_stops = true;
+  ServedScene scene(options, ServedScene::small(), {"hermes", "auto"});
+  const auto reason = [&](const char* choice) {
+    for (int seed = 0;; ++seed) {
+      const Json whole =
+          scene.post(kChat, chat(std::string(R"("parallel_tool_calls":false,"tool_choice":)") +
+                                 choice + R"(,"seed":)" + std::to_string(seed)));
+      const std::string told = text_at(whole, {"choices", 0, "finish_reason"});
+      if (told != "length" || seed == 20) {
+        return told;
+      }
+    }
+  };
+  EXPECT_EQ(reason(R"({"type":"function","function":{"name":"f"}})"), "stop");
+  EXPECT_EQ(reason(R"("required")"), "tool_calls");
+}
+
 TEST_P(ServedTools, a_stream_of_a_named_call_adds_up_to_the_whole_answer) {
   const std::string named = R"("seed":3,"tool_choice":{"type":"function","function":{"name":"f"}})";
   const Json whole = scene_.post(kChat, chat(named));
