@@ -27,6 +27,7 @@ void StepMetrics::add_tokens(Histogram histogram) {
 }
 
 void StepMetrics::on_step(const StepStats& step) {
+  profile_.on_step(step);
   const std::int64_t num_tokens = step.num_decode_rows + step.num_prefill_tokens;
   if (num_tokens == 0) {
     return;  // it only ended or waited

@@ -4,10 +4,11 @@
 #include "base/metrics.h"
 #include "base/mutex.h"
 #include "engine/engine_stats.h"
+#include "frontend/step_profile.h"
 
 namespace plumb {
 
-/// Distributions over the engine's steps.
+/// Distributions over the engine's steps, and their profile where one is recorded.
 /// Ownership  outlives the engine that it observes. Thread: any.
 class StepMetrics final : public EngineObserver {
  public:
@@ -16,6 +17,8 @@ class StepMetrics final : public EngineObserver {
   /// Shows the tokens of a step under another name, too.
   void add_tokens(Histogram histogram);
 
+  StepProfile& profile() { return profile_; }
+
   void on_step(const StepStats& step) override;
   void on_end(const Request& request, const StreamEvent& event) override;
 
@@ -23,6 +26,7 @@ class StepMetrics final : public EngineObserver {
   Mutex mutex_;
   Measure tokens_ PLUMB_GUARDED_BY(mutex_);
   Histogram planner_time_;
+  StepProfile profile_;
 };
 
 }  // namespace plumb
