@@ -16,6 +16,11 @@ std::string framed_event(const Json& event) {
   return out;
 }
 
+ApiError too_many_events() {
+  return ApiError::for_http(500, "the response has more than " + std::to_string(kMaxLogBytes) +
+                                     " bytes of events, which is all that is kept");
+}
+
 }  // namespace
 
 BackgroundRun::BackgroundRun(IoContext& loop, ServerMetrics& metrics,
@@ -58,6 +63,10 @@ void BackgroundRun::append(const std::vector<Json>& events) {
   }
 }
 
+bool BackgroundRun::is_too_long() const {
+  return log_->text().size() > kMaxLogBytes;
+}
+
 void BackgroundRun::on_prompt(std::int64_t /*index*/, std::vector<TokenText> /*tokens*/) {}
 
 void BackgroundRun::on_delta(ChoiceDelta delta) {
@@ -68,8 +77,8 @@ void BackgroundRun::on_delta(ChoiceDelta delta) {
     metrics_.measures.time_to_first_token.observe(seconds_since(received_, loop_.now()));
   }
   append(format_->delta(delta));
-  if (log_->text().size() > kMaxLogBytes) {
-    fail(ApiError::for_http(500, "the response has more events than are kept"));
+  if (is_too_long()) {
+    fail(too_many_events());
   }
 }
 
@@ -80,7 +89,7 @@ void BackgroundRun::on_end(ChoiceEnd end) {
   metrics_.count_end(end, seconds_since(received_, loop_.now()));
   metrics_.count_answer(1, end.usage.completion_tokens, max_tokens_);
   append(format_->end(end));
-  end_with(format_->finish({}));
+  end_with(is_too_long() ? format_->fail(too_many_events(), {}) : format_->finish({}));
 }
 
 void BackgroundRun::on_error(Status status) {

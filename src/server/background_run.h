@@ -58,6 +58,7 @@ class BackgroundRun final : public GenerationListener {
 
  private:
   void append(const std::vector<Json>& events);
+  bool is_too_long() const;
   void end_with(const std::vector<Json>& last);
 
   IoContext& loop_;

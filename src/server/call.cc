@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "net/sse.h"
+#include "server/stream_pace.h"
 
 namespace plumb {
 namespace {
@@ -44,6 +45,7 @@ Call::Call(IoContext& loop, const ServerOptions& options, ServerMetrics& metrics
 
 Call::~Call() {
   loop_.cancel(header_timer_);
+  loop_.cancel(pause_timer_);
   if (generation_ != nullptr && !is_done_) {
     generation_->cancel();
   }
@@ -87,13 +89,15 @@ void Call::on_disconnect() {
   if (generation_ != nullptr) {
     generation_->cancel();
   }
-  metrics_.count_aborted(std::ssize(choices_) - static_cast<std::int64_t>(num_ended_));
+  if (end_status_ == 0) {
+    metrics_.count_aborted(std::ssize(choices_) - static_cast<std::int64_t>(num_ended_));
+  }
   transaction_.count(kClientLeft);
   done();
 }
 
 void Call::fail(const ApiError& error) {
-  if (is_done_) {
+  if (is_ending()) {
     return;
   }
   if (generation_ != nullptr) {
@@ -101,14 +105,10 @@ void Call::fail(const ApiError& error) {
     metrics_.count_aborted(std::ssize(choices_) - static_cast<std::int64_t>(num_ended_));
   }
   if (is_open_) {
-    for (const Json& chunk : format_->fail(error, transaction_.error_body(error))) {
-      write(chunk);
-    }
-    transaction_.writer.finish();
-    transaction_.count(error.http_status);
-  } else {
-    transaction_.send_error(error);
+    end_stream(format_->fail(error, transaction_.error_body(error)), error.http_status);
+    return;
   }
+  transaction_.send_error(error);
   done();
 }
 
@@ -126,7 +126,7 @@ ApiError Call::error_of(const Status& status) const {
 }
 
 void Call::open_stream() {
-  if (is_open_ || is_done_) {
+  if (is_open_ || is_ending()) {
     return;
   }
   is_open_ = true;
@@ -149,13 +149,13 @@ void Call::write(const Json& chunk) {
 }
 
 void Call::on_begin(std::int64_t index, const Usage& prompt) {
-  if (!is_done_) {
+  if (!is_ending()) {
     format_->begin(index, prompt);
   }
 }
 
 void Call::on_prompt(std::int64_t index, std::vector<TokenText> tokens) {
-  if (is_done_) {
+  if (is_ending()) {
     return;
   }
   if (!setup_.stream) {
@@ -169,7 +169,7 @@ void Call::on_prompt(std::int64_t index, std::vector<TokenText> tokens) {
 }
 
 void Call::on_delta(ChoiceDelta delta) {
-  if (is_done_) {
+  if (is_ending()) {
     return;
   }
   count_tokens(delta);
@@ -211,20 +211,58 @@ void Call::count_tokens(const ChoiceDelta& delta) {
 void Call::write_delta(const ChoiceDelta& delta) {
   Usage& usage = so_far_[static_cast<std::size_t>(delta.index)];
   usage.completion_tokens += static_cast<std::int64_t>(delta.tokens.size());
-  write_all(format_->delta(delta), usage);
-}
-
-void Call::write_all(std::vector<Json> chunks, const Usage& usage) {
-  for (Json& chunk : chunks) {
-    if (setup_.continuous_usage) {
-      chunk.as_object().set("usage", usage_to_json(usage));
-    }
+  std::vector<Json> chunks = format_->delta(delta);
+  add_usage(usage, &chunks);
+  for (const Json& chunk : chunks) {
     write(chunk);
   }
 }
 
-void Call::on_end(ChoiceEnd end) {
+void Call::add_usage(const Usage& usage, std::vector<Json>* chunks) const {
+  if (!setup_.continuous_usage) {
+    return;
+  }
+  for (Json& chunk : *chunks) {
+    chunk.as_object().set("usage", usage_to_json(usage));
+  }
+}
+
+void Call::hold(std::vector<Json> chunks) {
+  std::move(chunks.begin(), chunks.end(), std::back_inserter(held_));
+  send_held();
+}
+
+void Call::send_held() {
+  loop_.cancel(pause_timer_);
+  while (!is_done_ && !held_.empty() &&
+         transaction_.writer.buffered_bytes() <= kMaxUnsentEventBytes) {
+    write(held_.front());
+    held_.pop_front();
+  }
   if (is_done_) {
+    return;
+  }
+  if (!held_.empty()) {
+    pause_timer_ = loop_.run_after(kReaderPause, [this] { send_held(); });
+  } else if (end_status_ != 0) {
+    if (end_status_ == 200 && format_->framing() == StreamFraming::kEvents) {
+      std::string last;
+      append_sse(&last, "", "[DONE]");
+      transaction_.writer.write_event(std::move(last));
+    }
+    transaction_.writer.finish();
+    transaction_.count(end_status_);
+    done();
+  }
+}
+
+void Call::end_stream(std::vector<Json> chunks, int http_status) {
+  end_status_ = http_status;
+  hold(std::move(chunks));
+}
+
+void Call::on_end(ChoiceEnd end) {
+  if (is_ending()) {
     return;
   }
   metrics_.count_end(end, seconds_since(transaction_.received, loop_.now()));
@@ -234,11 +272,13 @@ void Call::on_end(ChoiceEnd end) {
   choices_[static_cast<std::size_t>(end.index)].end = end;
   if (setup_.stream) {
     open_stream();
-    write_all(format_->end(end), end.usage);
+    std::vector<Json> chunks = format_->end(end);
+    add_usage(end.usage, &chunks);
+    hold(std::move(chunks));
   } else if (format_->gathers()) {
     format_->end(end);
   }
-  if (!is_done_ && ++num_ended_ == choices_.size()) {
+  if (++num_ended_ == choices_.size()) {
     complete();
   }
 }
@@ -262,7 +302,7 @@ void Call::complete() {
 }
 
 void Call::deliver(const Status& kept) {
-  if (is_done_) {
+  if (is_ending()) {
     return;
   }
   if (!kept.ok()) {
@@ -274,19 +314,7 @@ void Call::deliver(const Status& kept) {
     done();
     return;
   }
-  for (const Json& chunk : last_) {
-    write(chunk);
-  }
-  if (format_->framing() == StreamFraming::kEvents) {
-    std::string done;
-    append_sse(&done, "", "[DONE]");
-    transaction_.writer.write_event(std::move(done));
-  }
-  if (!is_done_) {  // a write may find that the client has left
-    transaction_.writer.finish();
-    transaction_.count(200);
-    done();
-  }
+  end_stream(std::move(last_), 200);
 }
 
 void Call::done() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,6 +20,7 @@
 namespace plumb {
 
 /// One generation on its way to one client: as a stream of events, or collected into one answer.
+/// What is made at once at the end of a stream goes out as the client takes it.
 ///
 /// Until the first token (or the header delay) nothing is sent, so that a refusal is a real HTTP
 /// status. A client that leaves cancels the generation at once. Thread: the server's loop.
@@ -61,7 +63,13 @@ class Call final : public GenerationListener {
   void open_stream();
   void write(const Json& chunk);
   void write_delta(const ChoiceDelta& delta);
-  void write_all(std::vector<Json> chunks, const Usage& usage);
+  void add_usage(const Usage& usage, std::vector<Json>* chunks) const;
+  void hold(std::vector<Json> chunks);
+  void send_held();
+
+  bool is_ending() const { return is_done_ || end_status_ != 0; }
+
+  void end_stream(std::vector<Json> chunks, int http_status);
   void count_tokens(const ChoiceDelta& delta);
   void complete();
   void done();
@@ -83,10 +91,13 @@ class Call final : public GenerationListener {
   std::vector<Clock::TimePoint> last_token_;  // of each choice, as it came here
   std::size_t num_ended_ = 0;
   std::vector<Json> last_;  // what is sent once all have ended
+  std::deque<Json> held_;   // of a stream, until the client has read what came before
+  int end_status_ = 0;      // of the stream that ends behind what is held; 0: it goes on
   bool is_open_ = false;
   bool is_done_ = false;
   bool has_token_ = false;
   TimerId header_timer_;
+  TimerId pause_timer_;  // while the client is behind
 };
 
 }  // namespace plumb

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/stream_pace.h"
+
 namespace plumb {
 namespace {
 
 constexpr std::string_view kEventEnd = "\n\n";
-constexpr std::int64_t kMaxUnsentEventBytes = 1 << 20;
-constexpr std::chrono::milliseconds kReaderPause{20};
 
 }  // namespace
 

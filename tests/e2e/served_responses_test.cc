@@ -124,6 +124,28 @@ TEST(ServedResponses, a_stream_tells_what_the_whole_answer_says) {
   EXPECT_EQ(to_text(at(events.back(), {"response", "usage", "output_tokens"})), "8");
 }
 
+// Its last four events repeat all log probabilities: more bytes at once than may wait for a client
+// that is slow.
+TEST(ServedResponses, a_long_stream_with_log_probabilities_comes_to_its_end) {
+  ServedScene scene;
+  const HttpResponse response =
+      scene.send("POST", kResponses,
+                 R"({"input":"Hello","max_output_tokens":1500,"ignore_eos":true,"top_logprobs":20,)"
+                 R"("include":["message.output_text.logprobs"],"stream":true})");
+  const std::vector<Json> events = events_of(response);
+  check_stream(events);
+  ASSERT_GT(events.size(), 4U);
+  std::size_t num_bytes = 0;
+  for (std::size_t i = events.size() - 4; i < events.size(); ++i) {
+    num_bytes += to_text(events[i]).size();
+  }
+  EXPECT_GT(num_bytes, 8U << 20);
+  EXPECT_EQ(text_at(events.back(), {"type"}), "response.incomplete");
+  EXPECT_EQ(array_at(events.back(), {"response", "output", 0, "content", 0, "logprobs"}).size(),
+            array_at(events[events.size() - 4], {"logprobs"}).size());
+  EXPECT_TRUE(scene.is_idle());
+}
+
 TEST(ServedResponses, required_calls_are_items) {
   ServedScene scene;
   const std::string call = R"({"input":"Hello","max_output_tokens":200,"temperature":1,"seed":3,)"
