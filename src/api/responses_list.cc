@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::int64_t kMaxPageItems = 100;
 
-std::string member_of(const JsonObject& query, std::string_view name) {
-  const Json* value = query.find(name);
-  return value != nullptr && value->is_string() ? value->as_string() : "";
-}
-
 Json id_of_item(const Json& item) {
   const Json* id = item.find("id");
   return id != nullptr ? *id : Json();
@@ -23,22 +18,21 @@ Json id_of_item(const Json& item) {
 
 }  // namespace
 
-std::variant<ItemPage, ApiError> read_item_page(const JsonObject& query) {
+std::variant<ItemPage, ApiError> read_item_page(const std::string& limit, const std::string& order,
+                                                std::string after) {
   ItemPage page;
-  const std::string limit = member_of(query, "limit");
   if (!limit.empty() &&
       (!parse_int64(limit, &page.limit) || page.limit < 1 || page.limit > kMaxPageItems)) {
     return ApiError::invalid(
         "invalid_value", "limit",
         "'limit' is '" + limit.substr(0, 32) + "', expected an integer from 1 to 100");
   }
-  const std::string order = member_of(query, "order");
   if (!order.empty() && order != "asc" && order != "desc") {
     return ApiError::invalid("invalid_value", "order",
                              "'order' is '" + order.substr(0, 32) + "', expected 'asc' or 'desc'");
   }
   page.is_ascending = order == "asc";
-  page.after = member_of(query, "after");
+  page.after = std::move(after);
   return page;
 }
 

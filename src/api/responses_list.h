@@ -17,8 +17,9 @@ struct ItemPage {
   std::string after;  ///< id of the last item of the page before; empty = from the beginning
 };
 
-/// Reads it from a query, an object of texts: limit, order and after.
-std::variant<ItemPage, ApiError> read_item_page(const JsonObject& query);
+/// Reads it from the values of a query; empty ones are absent.
+std::variant<ItemPage, ApiError> read_item_page(const std::string& limit, const std::string& order,
+                                                std::string after);
 
 /// {"object":"list","data":[…],"first_id","last_id","has_more"}. An error if `after` is the id of
 /// no item.

@@ -131,7 +131,7 @@ void BackgroundRun::close(const Status& kept) {
     }
   }
   const EventLog last(std::exchange(last_, ""));
-  for (std::int64_t i = 0; i < last.num_events(); ++i) {
+  for (std::int64_t i = 0; i < last.end(); ++i) {
     log_->append(last.event(i));
   }
   log_->close();

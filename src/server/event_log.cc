@@ -13,7 +13,8 @@ constexpr std::string_view kEventEnd = "\n\n";
 
 }  // namespace
 
-EventLog::EventLog(std::string events) : text_(std::move(events)), is_closed_(true) {
+EventLog::EventLog(std::string events, std::int64_t first, bool is_closed)
+    : text_(std::move(events)), first_(first), is_closed_(is_closed) {
   for (std::size_t at = text_.find(kEventEnd); at != std::string::npos;
        at = text_.find(kEventEnd, at + kEventEnd.size())) {
     ends_.push_back(at + kEventEnd.size());
@@ -25,21 +26,21 @@ void EventLog::append(std::string_view event) {
   ends_.push_back(text_.size());
 }
 
-std::string_view EventLog::event(std::int64_t index) const {
-  const auto i = static_cast<std::size_t>(index);
+std::string_view EventLog::event(std::int64_t number) const {
+  const auto i = static_cast<std::size_t>(number - first_);
   const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
   return std::string_view(text_).substr(begin, ends_[i] - begin);
 }
 
 EventReader::EventReader(IoContext& loop, Transaction transaction,
                          std::shared_ptr<const EventLog> log, std::int64_t first,
-                         std::chrono::nanoseconds heartbeat, std::function<void()> on_done)
+                         std::chrono::nanoseconds heartbeat, Hooks hooks)
     : loop_(loop),
       transaction_(std::move(transaction)),
       log_(std::move(log)),
       next_(first),
       heartbeat_(heartbeat),
-      on_done_(std::move(on_done)) {}
+      hooks_(std::move(hooks)) {}
 
 EventReader::~EventReader() {
   loop_.cancel(timer_);
@@ -61,7 +62,8 @@ void EventReader::pump() {
   loop_.cancel(timer_);
   std::string out;
   const std::int64_t room = kMaxUnsentEventBytes - transaction_.writer.buffered_bytes();
-  while (!is_done_ && next_ < log_->num_events() && std::ssize(out) < room) {
+  const auto has_next = [this] { return log_ != nullptr && next_ < log_->end(); };
+  while (!is_done_ && has_next() && std::ssize(out) < room) {
     out += log_->event(next_++);
   }
   if (!out.empty()) {
@@ -70,12 +72,25 @@ void EventReader::pump() {
   if (is_done_) {
     return;
   }
-  if (next_ < log_->num_events()) {
+  if (has_next()) {
     timer_ = loop_.run_after(kReaderPause, [this] { pump(); });
-  } else if (log_->is_closed()) {
+  } else if (log_ != nullptr && log_->is_closed()) {
     transaction_.writer.finish();
     end(200);
+  } else if (hooks_.more && !std::exchange(is_waiting_, true)) {
+    hooks_.more(next_);
   }
+}
+
+void EventReader::go_on(std::shared_ptr<const EventLog> log) {
+  is_waiting_ = false;
+  log_ = std::move(log);
+  pump();
+}
+
+void EventReader::cut() {
+  transaction_.writer.abort();
+  end(404);
 }
 
 void EventReader::end(int http_status) {
@@ -84,7 +99,7 @@ void EventReader::end(int http_status) {
   }
   loop_.cancel(timer_);
   transaction_.count(http_status);
-  loop_.post(std::move(on_done_));
+  loop_.post(std::move(hooks_.on_done));
 }
 
 }  // namespace plumb

@@ -12,18 +12,6 @@ namespace {
 
 constexpr std::int64_t kMaxPage = 1000;
 
-// The values of a query's key, which may be repeated.
-std::vector<std::string> query_values(std::string_view query, std::string_view key) {
-  std::vector<std::string> values;
-  for (const std::string_view pair : split(query, '&')) {
-    const std::size_t equals = std::min(pair.find('='), pair.size());
-    if (percent_decoded(pair.substr(0, equals)) == key) {
-      values.push_back(percent_decoded(pair.substr(std::min(equals + 1, pair.size()))));
-    }
-  }
-  return values;
-}
-
 // Whether the page of the one model that a query asks for has it: it is on none behind or before
 // itself.
 std::variant<bool, ApiError> is_on_page(std::string_view query, const std::string& served) {

@@ -104,7 +104,12 @@ void Server::prepare_and_run(Transaction transaction, Prepare prepare, MayWait m
   const std::string& body = transaction.request.body;
   const bool waits = may_wait != nullptr && may_wait(body);
   if (waits || body.size() > kWorkerBodyBytes) {
-    prepare_on_worker(std::move(transaction), prepare, waits ? *lookups_ : *workers_);
+    // Shared because a queued task must be copyable; there is one user at a time.
+    const auto taken = std::make_shared<std::string>(std::move(transaction.request.body));
+    work_off_loop(
+        std::move(transaction),
+        [this, taken, prepare](const Asker& asker) { return prepare_body(*taken, prepare, asker); },
+        waits ? *lookups_ : *workers_);
     return;
   }
   const std::atomic<bool> is_unwanted{false};
@@ -114,19 +119,16 @@ void Server::prepare_and_run(Transaction transaction, Prepare prepare, MayWait m
 }
 
 // The loop keeps the transaction, so that a shutdown need not wait for the worker to answer it.
-void Server::prepare_on_worker(Transaction transaction, Prepare prepare, ThreadPool& workers) {
+void Server::work_off_loop(Transaction transaction, Work work, ThreadPool& workers) {
   const std::uint64_t id = next_call_++;
-  // Shared because a queued task must be copyable; there is one user at a time.
-  const auto body = std::make_shared<std::string>(std::move(transaction.request.body));
   const auto is_unwanted = std::make_shared<std::atomic<bool>>(false);
   transaction.writer.on_disconnect([is_unwanted](DisconnectReason) { is_unwanted->store(true); });
   const Principal principal = transaction.principal;
   preparations_.emplace(id, Preparation{std::move(transaction), is_unwanted});
   count_call(1);
   metrics_.preparing.add(1);
-  const Status status = workers.submit([this, id, body, is_unwanted, principal, prepare] {
-    const auto prepared =
-        std::make_shared<Prepared>(prepare_body(*body, prepare, {*is_unwanted, principal}));
+  const Status status = workers.submit([this, id, is_unwanted, principal, work = std::move(work)] {
+    const auto prepared = std::make_shared<Prepared>(work({*is_unwanted, principal}));
     loop_->post([this, id, prepared] { end_preparation(id, std::move(*prepared)); });
   });
   if (!status.ok()) {
@@ -158,6 +160,19 @@ void Server::abandon_preparations() {
     count_call(-1);
   }
   preparations_.clear();
+}
+
+Server::Prepared Server::answer_with(const std::variant<Json, ApiError>& result) {
+  if (const auto* error = std::get_if<ApiError>(&result)) {
+    return *error;
+  }
+  return answer_with_text(to_text(std::get<Json>(result)));
+}
+
+Server::Prepared Server::answer_with_text(std::string json) {
+  return [json = std::move(json)](Server&, Transaction transaction) {
+    transaction.send(200, "application/json", json);
+  };
 }
 
 ApiError Server::shutting_down() {

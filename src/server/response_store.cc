@@ -15,11 +15,15 @@ constexpr std::int64_t kMaxWaiting = 4096;
 constexpr std::size_t kMaxBatch = 256;
 constexpr std::size_t kMaxChain = 1000;
 constexpr std::size_t kMaxUsed = 4096;
+constexpr std::size_t kEventPageBytes = 256 << 10;
+constexpr std::int64_t kVersion = 2;
+constexpr std::string_view kEndOfEvent = "\n\n";
+constexpr const char* kInterrupted = "the server ended before the response did";
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE IF NOT EXISTS responses (
   id TEXT PRIMARY KEY, owner TEXT NOT NULL, parent TEXT NOT NULL, is_running INTEGER NOT NULL,
-  response TEXT NOT NULL, inputs TEXT NOT NULL, events TEXT NOT NULL, num_bytes INTEGER NOT NULL,
+  response TEXT NOT NULL, inputs TEXT NOT NULL, num_bytes INTEGER NOT NULL,
   expires_at INTEGER NOT NULL, last_use INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS responses_by_use ON responses (last_use);
 CREATE INDEX IF NOT EXISTS responses_by_expiry ON responses (expires_at);
@@ -27,18 +31,18 @@ CREATE TABLE IF NOT EXISTS items (
   item_id TEXT NOT NULL, response_id TEXT NOT NULL REFERENCES responses (id) ON DELETE CASCADE,
   PRIMARY KEY (item_id, response_id)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS items_by_response ON items (response_id);
-PRAGMA user_version = 1;
+CREATE TABLE IF NOT EXISTS event_pages (
+  response_id TEXT NOT NULL REFERENCES responses (id) ON DELETE CASCADE,
+  first INTEGER NOT NULL, events TEXT NOT NULL, PRIMARY KEY (response_id, first)) WITHOUT ROWID;
 )sql";
 
-constexpr const char* kColumns = "id, owner, parent, is_running, response, inputs, events";
+constexpr const char* kColumns =
+    "id, owner, parent, is_running, response, inputs, "
+    "EXISTS (SELECT 1 FROM event_pages WHERE response_id = responses.id)";
 
 StoredResponse row_of(const SqliteStatement& row) {
   return {row.text(0), row.text(1), row.text(2), row.number(3) != 0,
-          row.text(4), row.text(5), row.text(6)};
-}
-
-std::int64_t size_of(const StoredResponse& response) {
-  return std::ssize(response.response) + std::ssize(response.inputs) + std::ssize(response.events);
+          row.text(4), row.text(5), "",          row.number(6) != 0};
 }
 
 // Calls visit(id, item) for each item of a stored response.
@@ -60,6 +64,34 @@ void visit_items(const StoredResponse& response, const Visit& visit) {
   }
 }
 
+std::vector<std::string> item_ids(const StoredResponse& response) {
+  std::vector<std::string> ids;
+  visit_items(response, [&](const std::string& id, const Json&) { ids.push_back(id); });
+  return ids;
+}
+
+// With what finds its items: a row and an entry of an index for each.
+std::int64_t size_of(const StoredResponse& response, const std::vector<std::string>& ids) {
+  std::int64_t size =
+      std::ssize(response.response) + std::ssize(response.inputs) + std::ssize(response.events);
+  for (const std::string& id : ids) {
+    size += 2 * (std::ssize(id) + std::ssize(response.id));
+  }
+  return size;
+}
+
+void tell_failed(const std::string& why, StoredResponse* stored) {
+  Result<Json> response = parse_json(stored->response);
+  stored->is_running = false;
+  if (!response.ok() || !response.value().is_object()) {
+    return;
+  }
+  JsonObject& object = response.value().as_object();
+  object.set("status", "failed");
+  object.set("error", JsonObject{{"code", "server_error"}, {"message", why}});
+  stored->response = to_text(response.value());
+}
+
 }  // namespace
 
 // Letters and underscores can be written as \u00XX.
@@ -73,16 +105,7 @@ bool may_name_stored(std::string_view body) {
 }
 
 void tell_interrupted(StoredResponse* stored) {
-  Result<Json> response = parse_json(stored->response);
-  stored->is_running = false;
-  if (!response.ok() || !response.value().is_object()) {
-    return;
-  }
-  JsonObject& object = response.value().as_object();
-  object.set("status", "failed");
-  object.set("error", JsonObject{{"code", "server_error"},
-                                 {"message", "the server ended before the response did"}});
-  stored->response = to_text(response.value());
+  tell_failed(kInterrupted, stored);
 }
 
 Result<std::unique_ptr<ResponseStore>> ResponseStore::open(const std::string& path,
@@ -111,12 +134,17 @@ std::int64_t ResponseStore::wall_seconds() const {
 Status ResponseStore::set_up() {
   PLUMB_ASSIGN(SqliteStatement version, database_->prepare("PRAGMA user_version"));
   PLUMB_ASSIGN(const bool has_version, version.step());
-  if (has_version && version.number(0) > 1) {
+  const std::int64_t found = has_version ? version.number(0) : 0;
+  if (found > kVersion) {
     return {Code::kInvalidArgument, "the responses in it were kept by a newer version"};
   }
   version.reset();
-  PLUMB_RETURN_IF_ERROR(database_->run(kSchema));
   PLUMB_RETURN_IF_ERROR(database_->run("BEGIN"));
+  PLUMB_RETURN_IF_ERROR(database_->run(kSchema));
+  if (found == 1) {
+    PLUMB_RETURN_IF_ERROR(page_events());
+  }
+  PLUMB_RETURN_IF_ERROR(database_->run("PRAGMA user_version = " + std::to_string(kVersion)));
   PLUMB_RETURN_IF_ERROR(fail_interrupted());
   PLUMB_RETURN_IF_ERROR(recount());
   PLUMB_RETURN_IF_ERROR(make_room(0));
@@ -134,6 +162,20 @@ Status ResponseStore::recount() {
   next_use_ = std::max(next_use_, count.number(2) + 1);
   count.reset();
   return {};
+}
+
+// Version 1 kept all events of a response in one column.
+Status ResponseStore::page_events() {
+  PLUMB_ASSIGN(SqliteStatement select,
+               database_->prepare("SELECT id, events FROM responses WHERE events != ''"));
+  for (;;) {
+    PLUMB_ASSIGN(const bool has_row, select.step());
+    if (!has_row) {
+      break;
+    }
+    PLUMB_RETURN_IF_ERROR(write_events(select.text(0), select.text(1)));
+  }
+  return database_->run("ALTER TABLE responses DROP COLUMN events");
 }
 
 // What ran when the last process ended will not end.
@@ -170,9 +212,32 @@ void ResponseStore::work() {
   }
 }
 
+// Notes one whose end could not be kept, for the next batch.
+void ResponseStore::lose(const StoredResponse& response) {
+  if (!response.is_running) {
+    const MutexLock lock(lost_mutex_);
+    lost_.emplace_back(response.owner, response.id);
+  }
+}
+
+void ResponseStore::fail_lost() {
+  std::vector<std::pair<std::string, std::string>> lost;
+  {
+    const MutexLock lock(lost_mutex_);
+    lost.swap(lost_);
+  }
+  for (const auto& [owner, id] : lost) {
+    const Status failed = fail_running(owner, id, "the response could not be kept");
+    if (!failed.ok()) {
+      log_error("response store: " + failed.message());
+    }
+  }
+}
+
 // All that waits shares one commit, and is reported after it.
 void ResponseStore::run_batch(const std::vector<Task>& tasks) {
   const Status begun = database_->run("BEGIN");
+  fail_lost();
   std::vector<std::function<void(const Status&)>> reports;
   reports.reserve(tasks.size());
   for (const Task& task : tasks) {
@@ -200,22 +265,28 @@ void ResponseStore::put(StoredResponse response, const std::function<void(Status
   // Shared because a queued task must be copyable; there is one user at a time.
   const auto kept = std::make_shared<StoredResponse>(std::move(response));
   const Status accepted = submit([this, kept, done] {
-    const Status written = write(*kept);
-    return [written, done](const Status& committed) { done(written.ok() ? committed : written); };
+    const Status written = keep(*kept);
+    return [this, kept, written, done](const Status& committed) {
+      if (!committed.ok()) {
+        lose(*kept);
+      }
+      done(written.ok() ? committed : written);
+    };
   });
   if (!accepted.ok()) {
+    lose(*kept);
     done({Code::kResourceExhausted, "too many responses wait to be kept"});
   }
 }
 
-void ResponseStore::find(std::string owner, std::string id,
-                         const std::function<void(Result<Found>)>& done) {
-  const Status accepted = submit([this, owner = std::move(owner), id = std::move(id), done] {
-    const auto found = std::make_shared<Result<Found>>(read(owner, id));
-    return [found, done](const Status&) { done(std::move(*found)); };
+void ResponseStore::event_page(std::string owner, std::string id, std::int64_t event,
+                               const std::function<void(Result<FoundPage>)>& done) {
+  const Status accepted = submit([this, owner = std::move(owner), id = std::move(id), event, done] {
+    const auto page = std::make_shared<Result<FoundPage>>(read_page(owner, id, event));
+    return [page, done](const Status&) { done(std::move(*page)); };
   });
   if (!accepted.ok()) {
-    done(Status(Code::kResourceExhausted, "too many responses are looked for"));
+    done(Status(Code::kResourceExhausted, "too many events are looked for"));
   }
 }
 
@@ -246,9 +317,19 @@ Result<T> wait_for(const std::function<Status(std::function<void(Result<T>)>)>& 
 
 }  // namespace
 
-Result<std::vector<StoredResponse>> ResponseStore::chain(const std::string& owner,
-                                                         const std::string& id) {
-  using Chain = std::vector<StoredResponse>;
+Result<ResponseStore::Found> ResponseStore::find(const std::string& owner, const std::string& id) {
+  return wait_for<Found>([&](const std::function<void(Result<Found>)>& done) {
+    return submit([this, owner, id, done] {
+      // Behind the commit of what stands in front of it.
+      const auto found = std::make_shared<Result<Found>>(read(owner, id));
+      return [found, done](const Status&) { done(std::move(*found)); };
+    });
+  });
+}
+
+Result<std::vector<std::string>> ResponseStore::chain(const std::string& owner,
+                                                      const std::string& id) {
+  using Chain = std::vector<std::string>;
   return wait_for<Chain>([&](const std::function<void(Result<Chain>)>& done) {
     return submit([this, owner, id, done] {
       done(read_chain(owner, id));  // whoever asks waits, and knows of committed ones only
@@ -266,8 +347,78 @@ Result<std::string> ResponseStore::find_item(const std::string& owner, const std
   });
 }
 
+// All of it, or nothing but that one which ran has failed.
+Status ResponseStore::keep(const StoredResponse& response) {
+  Status begun = touch();
+  if (begun.ok()) {
+    begun = database_->run("SAVEPOINT kept");
+  }
+  if (!begun.ok()) {
+    lose(response);
+    return begun;
+  }
+  const std::int64_t num_entries = num_entries_;
+  const std::int64_t num_bytes = num_bytes_;
+  Status written = write(response);
+  if (written.ok()) {
+    return database_->run("RELEASE kept");
+  }
+  num_entries_ = num_entries;
+  num_bytes_ = num_bytes;
+  Status undone = database_->run("ROLLBACK TO kept; RELEASE kept");
+  if (undone.ok() && !response.is_running) {
+    undone = fail_running(response.owner, response.id,
+                          "the response could not be kept: " + written.message());
+  }
+  if (!undone.ok()) {
+    log_error("response store: " + undone.message());
+  }
+  return written;
+}
+
+// Where that one still stands as running, it has failed. What it says more counts, and may be a
+// little above the limit.
+Status ResponseStore::fail_running(const std::string& owner, const std::string& id,
+                                   const std::string& why) {
+  PLUMB_ASSIGN(Found found, read(owner, id));
+  if (!found.has_value() || !found->is_running) {
+    return {};
+  }
+  const std::int64_t old_bytes = std::ssize(found->response);
+  tell_failed(why, &*found);
+  const std::int64_t more_bytes = std::ssize(found->response) - old_bytes;
+  PLUMB_ASSIGN(SqliteStatement update,
+               database_->prepare("UPDATE responses SET is_running = 0, response = ?, "
+                                  "num_bytes = num_bytes + ? WHERE id = ?"));
+  PLUMB_RETURN_IF_ERROR(
+      update.bind(1, found->response).bind(2, more_bytes).bind(3, found->id).run());
+  num_bytes_ += more_bytes;
+  return {};
+}
+
+Status ResponseStore::write_events(const std::string& id, std::string_view events) {
+  PLUMB_ASSIGN(SqliteStatement insert,
+               database_->prepare("INSERT INTO event_pages VALUES (?, ?, ?)"));
+  std::int64_t first = 0;
+  std::int64_t num_events = 0;
+  std::size_t begin = 0;
+  for (std::size_t at = events.find(kEndOfEvent); at != std::string_view::npos;
+       at = events.find(kEndOfEvent, at)) {
+    at += kEndOfEvent.size();
+    ++num_events;
+    if (at - begin >= kEventPageBytes || at == events.size()) {
+      PLUMB_RETURN_IF_ERROR(
+          insert.bind(1, id).bind(2, first).bind(3, events.substr(begin, at - begin)).run());
+      first = num_events;
+      begin = at;
+    }
+  }
+  return {};
+}
+
 Status ResponseStore::write(const StoredResponse& response) {
-  const std::int64_t num_bytes = size_of(response);
+  const std::vector<std::string> ids = item_ids(response);
+  const std::int64_t num_bytes = size_of(response, ids);
   if (num_bytes > limits_.max_bytes) {
     return {Code::kInvalidArgument, "'store' is true, but the response has " +
                                         std::to_string(num_bytes) + " bytes and the store holds " +
@@ -275,31 +426,27 @@ Status ResponseStore::write(const StoredResponse& response) {
                                         " (--response-store-bytes); send 'store' false"};
   }
   PLUMB_RETURN_IF_ERROR(remove(response.owner, response.id).status());
-  PLUMB_RETURN_IF_ERROR(touch());
   PLUMB_RETURN_IF_ERROR(make_room(num_bytes));
   PLUMB_ASSIGN(SqliteStatement insert,
-               database_->prepare("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+               database_->prepare("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   PLUMB_RETURN_IF_ERROR(insert.bind(1, response.id)
                             .bind(2, response.owner)
                             .bind(3, response.parent)
                             .bind(4, std::int64_t{response.is_running ? 1 : 0})
                             .bind(5, response.response)
                             .bind(6, response.inputs)
-                            .bind(7, response.events)
-                            .bind(8, num_bytes)
-                            .bind(9, wall_seconds() + limits_.time_to_live.count())
-                            .bind(10, next_use_++)
+                            .bind(7, num_bytes)
+                            .bind(8, wall_seconds() + limits_.time_to_live.count())
+                            .bind(9, next_use_++)
                             .run());
   ++num_entries_;
   num_bytes_ += num_bytes;
   PLUMB_ASSIGN(SqliteStatement item,
                database_->prepare("INSERT OR IGNORE INTO items VALUES (?, ?)"));
-  Status status;
-  visit_items(response, [&](const std::string& id, const Json&) {
-    const Status added = item.bind(1, id).bind(2, response.id).run();
-    status = status.ok() ? added : status;
-  });
-  return status;
+  for (const std::string& id : ids) {
+    PLUMB_RETURN_IF_ERROR(item.bind(1, id).bind(2, response.id).run());
+  }
+  return write_events(response.id, response.events);
 }
 
 // Tells the database which responses were read since the last write.
@@ -383,19 +530,41 @@ Result<bool> ResponseStore::remove(const std::string& owner, const std::string& 
   return true;
 }
 
-Result<std::vector<StoredResponse>> ResponseStore::read_chain(const std::string& owner,
-                                                              const std::string& id) {
-  std::vector<StoredResponse> chain;
-  for (std::string next = id; !next.empty(); next = chain.back().parent) {
+Result<ResponseStore::FoundPage> ResponseStore::read_page(const std::string& owner,
+                                                          const std::string& id,
+                                                          std::int64_t event) {
+  PLUMB_ASSIGN(
+      SqliteStatement select,
+      database_->prepare(
+          "SELECT p.first, p.events, NOT EXISTS (SELECT 1 FROM event_pages AS n WHERE "
+          "n.response_id = p.response_id AND n.first > p.first) FROM event_pages AS p JOIN "
+          "responses AS r ON r.id = p.response_id WHERE r.id = ? AND r.owner = ? AND "
+          "r.expires_at > ? AND p.first <= ? ORDER BY p.first DESC LIMIT 1"));
+  select.bind(1, id).bind(2, owner).bind(3, wall_seconds()).bind(4, event);
+  PLUMB_ASSIGN(const bool has_row, select.step());
+  return has_row ? FoundPage(EventPage{select.number(0), select.text(1), select.number(2) != 0})
+                 : FoundPage();
+}
+
+Result<std::vector<std::string>> ResponseStore::read_chain(const std::string& owner,
+                                                           const std::string& id) {
+  PLUMB_ASSIGN(SqliteStatement select,
+               database_->prepare("SELECT parent FROM responses WHERE id = ? AND owner = ? AND "
+                                  "expires_at > ?"));
+  std::vector<std::string> chain;
+  for (std::string next = id; !next.empty();) {
     if (chain.size() == kMaxChain) {
-      return Status(Code::kInvalidArgument, "the conversation goes back over more than " +
-                                                std::to_string(kMaxChain) + " responses");
+      return Status(Code::kInvalidArgument,
+                    "'previous_response_id' goes back over more than " + std::to_string(kMaxChain) +
+                        " responses; send the items that still matter as 'input'");
     }
-    PLUMB_ASSIGN(Found found, read(owner, next));
-    if (!found.has_value()) {
+    select.bind(1, next).bind(2, owner).bind(3, wall_seconds());
+    PLUMB_ASSIGN(const bool has_row, select.step());
+    if (!has_row) {
       return Status(Code::kNotFound, next);
     }
-    chain.push_back(*std::move(found));
+    chain.push_back(std::exchange(next, select.text(0)));
+    select.reset();
   }
   std::reverse(chain.begin(), chain.end());
   return chain;

@@ -8,10 +8,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bounded_queue.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/sqlite.h"
 #include "base/status.h"
 #include "base/thread.h"
@@ -26,7 +28,15 @@ struct StoredResponse {
   bool is_running = false;
   std::string response;  ///< JSON object
   std::string inputs;    ///< JSON array: items of this request, without inherited ones
-  std::string events;    ///< of a response in the background, as server-sent events
+  std::string events;    ///< of a response in the background, as server-sent events; for put() only
+  bool has_events = false;  ///< event_page() has them; of one that was found
+};
+
+/// Some of a kept response's events.
+struct EventPage {
+  std::int64_t first = 0;  ///< number of the first one
+  std::string events;      ///< server-sent events: 256 KiB, and the rest of the last one
+  bool is_last = false;    ///< none follow
 };
 
 /// Turns one that ran when its server ended into what it is now: failed.
@@ -59,20 +69,28 @@ class ResponseStore {
   ~ResponseStore();
 
   /// Adds it, or replaces the one with its id. Reports kInvalidArgument for one that is larger than
-  /// the store, kResourceExhausted when too much waits or runs.
+  /// the store, kResourceExhausted when too much waits or runs; then one with its id that ran has
+  /// failed.
   void put(StoredResponse response, const std::function<void(Status)>& done);
 
-  /// Reports nothing where there is none, or it is another's.
+  /// Without events. Nothing where there is none, or it is another's. Waits for the answer.
   using Found = std::optional<StoredResponse>;
-  void find(std::string owner, std::string id, const std::function<void(Result<Found>)>& done);
+  Result<Found> find(const std::string& owner, const std::string& id);
+
+  /// Reports the page with that event, or the last one where it is behind all; nothing where there
+  /// are none.
+  using FoundPage = std::optional<EventPage>;
+  void event_page(std::string owner, std::string id, std::int64_t event,
+                  const std::function<void(Result<FoundPage>)>& done);
 
   /// Reports whether there was one.
   void erase(std::string owner, std::string id, const std::function<void(Result<bool>)>& done);
 
-  /// The response and those that it goes on from, the first of them first. Waits for the answer.
+  /// The ids of the response and of those that it goes on from, the first of them first. Waits for
+  /// the answer.
   /// Errors  kNotFound: one of them is not there; its id is the message. kInvalidArgument: they
   ///         are more than 1,000.
-  Result<std::vector<StoredResponse>> chain(const std::string& owner, const std::string& id);
+  Result<std::vector<std::string>> chain(const std::string& owner, const std::string& id);
 
   /// A stored item of input or output, as JSON. Waits for the answer. Errors kNotFound.
   Result<std::string> find_item(const std::string& owner, const std::string& item_id);
@@ -87,18 +105,25 @@ class ResponseStore {
   Status recount();
   Status submit(Task task);
   void work();
+  void fail_lost();
   void run_batch(const std::vector<Task>& tasks);
   std::int64_t wall_seconds() const;
 
+  Status keep(const StoredResponse& response);
+  void lose(const StoredResponse& response);
   Status write(const StoredResponse& response);
+  Status write_events(const std::string& id, std::string_view events);
+  Status fail_running(const std::string& owner, const std::string& id, const std::string& why);
   Status make_room(std::int64_t more_bytes);
   Status forget_one(const std::string& select, std::int64_t now, bool* has_forgotten);
   Status touch();
   Result<Found> read(const std::string& owner, const std::string& id);
   Result<bool> remove(const std::string& owner, const std::string& id);
-  Result<std::vector<StoredResponse>> read_chain(const std::string& owner, const std::string& id);
+  Result<FoundPage> read_page(const std::string& owner, const std::string& id, std::int64_t event);
+  Result<std::vector<std::string>> read_chain(const std::string& owner, const std::string& id);
   Result<std::string> read_item(const std::string& owner, const std::string& item_id);
   Status fail_interrupted();
+  Status page_events();
 
   std::unique_ptr<SqliteDatabase> database_;
   const ResponseStoreLimits limits_;
@@ -107,6 +132,9 @@ class ResponseStore {
   std::int64_t num_bytes_ = 0;     // the store's thread
   std::int64_t next_use_ = 1;      // order of use; the store's thread
   std::vector<std::string> used_;  // ids read since the last write; the store's thread
+  Mutex lost_mutex_;
+  // Owner and id of ended ones that could not be kept, and may stand there as running.
+  std::vector<std::pair<std::string, std::string>> lost_ PLUMB_GUARDED_BY(lost_mutex_);
   BoundedQueue<Task> tasks_;
   std::optional<Thread> thread_;  // from open() on
 };

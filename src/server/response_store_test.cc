@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/response_store.h"
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <future>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/sqlite.h"
 #include "support/fake_clock.h"
 
 namespace plumb {
@@ -57,9 +59,15 @@ class ResponseStoreTest : public testing::Test {
   }
 
   ResponseStore::Found find(const std::string& id, const std::string& owner = "a") {
-    std::promise<Result<ResponseStore::Found>> done;
-    store_->find(owner, id,
-                 [&](Result<ResponseStore::Found> found) { done.set_value(std::move(found)); });
+    return std::move(store_->find(owner, id)).value();
+  }
+
+  ResponseStore::FoundPage page(const std::string& id, std::int64_t event,
+                                const std::string& owner = "a") {
+    std::promise<Result<ResponseStore::FoundPage>> done;
+    store_->event_page(owner, id, event, [&](Result<ResponseStore::FoundPage> found) {
+      done.set_value(std::move(found));
+    });
     return std::move(done.get_future().get()).value();
   }
 
@@ -110,8 +118,7 @@ TEST_F(ResponseStoreTest, a_chain_goes_back_to_its_root) {
   const auto chain = store_->chain("a", "r4");
   ASSERT_TRUE(chain.ok());
   ASSERT_EQ(chain.value().size(), 5U);
-  EXPECT_EQ(chain.value().front().id, "r0");
-  EXPECT_EQ(chain.value().back().id, "r4");
+  EXPECT_EQ(chain.value(), (std::vector<std::string>{"r0", "r1", "r2", "r3", "r4"}));
   ASSERT_TRUE(erase("r2"));
   const Status broken = store_->chain("a", "r4").status();
   EXPECT_EQ(broken.code(), Code::kNotFound);
@@ -209,6 +216,119 @@ TEST_F(ResponseStoreTest, a_running_response_does_not_give_way) {
   ASSERT_TRUE(put(running).ok());
   EXPECT_EQ(put(response("r2")).code(), Code::kResourceExhausted);
   EXPECT_TRUE(find("r1").has_value());
+}
+
+// Its client was told that it runs, so it must not run for ever.
+TEST_F(ResponseStoreTest, one_that_ran_and_whose_end_cannot_be_kept_has_failed) {
+  ResponseStoreLimits limits;
+  limits.max_bytes = 4000;
+  open("", limits);
+  StoredResponse running = response("r1");
+  running.is_running = true;
+  StoredResponse other = response("r2", "a", "", std::string(1500, 'x'));
+  other.is_running = true;
+  ASSERT_TRUE(put(running).ok());
+  ASSERT_TRUE(put(other).ok());
+  // Larger than what the other one leaves, which does not give way.
+  EXPECT_EQ(put(response("r1", "a", "", std::string(3000, 'x'))).code(), Code::kResourceExhausted);
+  const ResponseStore::Found found = find("r1");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_FALSE(found->is_running);
+  const Json object = parse_json(found->response).value();
+  EXPECT_EQ(object.find("status")->as_string(), "failed");
+  EXPECT_NE(object.find("error")->find("message")->as_string().find("could not be kept"),
+            std::string::npos);
+  // Larger than the store.
+  EXPECT_EQ(put(response("r2", "a", "", std::string(5000, 'x'))).code(), Code::kInvalidArgument);
+  ASSERT_TRUE(find("r2").has_value());
+  EXPECT_FALSE(find("r2")->is_running);
+  // Both give way now.
+  EXPECT_TRUE(put(response("r3", "a", "", std::string(3000, 'x'))).ok());
+  EXPECT_FALSE(find("r1").has_value());
+  EXPECT_FALSE(find("r2").has_value());
+}
+
+TEST_F(ResponseStoreTest, what_cannot_be_kept_makes_no_room) {
+  ResponseStoreLimits limits;
+  limits.max_bytes = 4000;
+  open("", limits);
+  StoredResponse running = response("r1", "a", "", std::string(2000, 'x'));
+  running.is_running = true;
+  ASSERT_TRUE(put(running).ok());
+  ASSERT_TRUE(put(response("r2")).ok());
+  EXPECT_EQ(put(response("r3", "a", "", std::string(2000, 'x'))).code(), Code::kResourceExhausted);
+  EXPECT_TRUE(find("r2").has_value());
+  EXPECT_TRUE(put(response("r4", "a", "", std::string(1000, 'x'))).ok());
+  EXPECT_TRUE(find("r2").has_value());
+}
+
+TEST_F(ResponseStoreTest, the_ids_of_items_count) {
+  ResponseStoreLimits limits;
+  limits.max_bytes = 20'000;
+  open("", limits);
+  StoredResponse large = response("r1");
+  JsonArray inputs;
+  for (int i = 0; i < 10; ++i) {
+    inputs.emplace_back(JsonObject{{"id", std::to_string(i) + std::string(1000, 'i')}});
+  }
+  large.inputs = to_text(inputs);
+  ASSERT_LT(std::ssize(large.inputs), 11'000);
+  const Status status = put(large);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument) << status.message();
+}
+
+TEST_F(ResponseStoreTest, events_come_in_pages) {
+  open();
+  StoredResponse stored = response("r1");
+  for (int i = 0; i < 1000; ++i) {
+    stored.events += "data: " + std::to_string(i) + std::string(1000, 'e') + "\n\n";
+  }
+  ASSERT_TRUE(put(stored).ok());
+  EXPECT_TRUE(find("r1")->has_events);
+  EXPECT_EQ(find("r1")->events, "");
+  std::string all;
+  std::int64_t num_pages = 0;
+  for (std::int64_t next = 0; next < 1000; ++num_pages) {
+    const ResponseStore::FoundPage found = page("r1", next);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->first, next);
+    EXPECT_LT(found->events.size(), (256U << 10) + 1100);
+    all += found->events;
+    next += std::count(found->events.begin(), found->events.end(), '\n') / 2;
+    EXPECT_EQ(found->is_last, next == 1000);
+  }
+  EXPECT_TRUE(all == stored.events);
+  EXPECT_GE(num_pages, 4);
+  EXPECT_EQ(page("r1", 5)->first, 0);
+  EXPECT_TRUE(page("r1", 5000)->is_last);
+  EXPECT_FALSE(page("r1", 0, "b").has_value());
+  EXPECT_FALSE(page("r2", 0).has_value());
+  ASSERT_TRUE(put(response("r1")).ok());  // the pages go with what they belong to
+  EXPECT_FALSE(page("r1", 0).has_value());
+  EXPECT_FALSE(find("r1")->has_events);
+}
+
+TEST_F(ResponseStoreTest, a_file_of_the_first_version_keeps_its_events) {
+  {
+    Result<std::unique_ptr<SqliteDatabase>> old = SqliteDatabase::open(path_);
+    ASSERT_TRUE(old.ok());
+    ASSERT_TRUE(old.value()
+                    ->run("CREATE TABLE responses (id TEXT PRIMARY KEY, owner TEXT NOT NULL, "
+                          "parent TEXT NOT NULL, is_running INTEGER NOT NULL, response TEXT NOT "
+                          "NULL, inputs TEXT NOT NULL, events TEXT NOT NULL, num_bytes INTEGER NOT "
+                          "NULL, expires_at INTEGER NOT NULL, last_use INTEGER NOT NULL) WITHOUT "
+                          "ROWID; INSERT INTO responses VALUES ('r1', 'a', '', 0, '{}', '[]', "
+                          "'data: 1' || char(10) || char(10), 30, 99999999999, 1); "
+                          "PRAGMA user_version = 1;")
+                    .ok());
+  }
+  open(path_);
+  EXPECT_EQ(find("r1")->response, "{}");
+  EXPECT_EQ(page("r1", 0)->events, "data: 1\n\n");
+  ASSERT_TRUE(put(response("r2")).ok());
+  open(path_);
+  EXPECT_EQ(page("r1", 0)->events, "data: 1\n\n");
+  EXPECT_TRUE(find("r2").has_value());
 }
 
 TEST_F(ResponseStoreTest, many_at_once_are_all_reported) {

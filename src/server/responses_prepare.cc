@@ -104,7 +104,8 @@ HostedRules Server::hosted_rules() const {
           options_.responses.hosted_items == HostedUse::kReject};
 }
 
-std::optional<ApiError> Server::load_history(const std::string& owner, ResponsePlan* plan) const {
+std::optional<ApiError> Server::load_history(const std::string& owner, const Asker& asker,
+                                             ResponsePlan* plan) const {
   const std::string& id = plan->request.previous_response_id;
   if (id.empty()) {
     return std::nullopt;
@@ -115,17 +116,38 @@ std::optional<ApiError> Server::load_history(const std::string& owner, ResponseP
   if (store_ == nullptr) {
     return no_previous_response(id);
   }
-  const Result<std::vector<StoredResponse>> chain = store_->chain(owner, id);
+  const Result<std::vector<std::string>> chain = store_->chain(owner, id);
   if (chain.status().code() == Code::kNotFound) {
     return no_previous_response(chain.status().message());
   }
   if (!chain.ok()) {
     return ApiError::from_status(chain.status());
   }
-  for (const StoredResponse& stored : chain.value()) {
+  std::int64_t num_bytes = 0;
+  for (const std::string& part : chain.value()) {
+    if (asker.is_unwanted.load() || is_stopping_.load()) {
+      return shutting_down();
+    }
+    const Result<ResponseStore::Found> found = store_->find(owner, part);
+    if (!found.ok()) {
+      return ApiError::from_status(found.status());
+    }
+    if (!found.value().has_value()) {
+      return no_previous_response(part);
+    }
+    const StoredResponse& stored = *found.value();
     const Result<Json> inputs = parse_json(stored.inputs);
     const Result<Json> response = parse_json(stored.response);
     const Json* output = response.ok() ? response.value().find("output") : nullptr;
+    num_bytes += std::ssize(stored.inputs) + (output != nullptr ? std::ssize(to_text(*output)) : 0);
+    if (num_bytes > options_.max_body_bytes) {
+      return ApiError::invalid(
+          "invalid_value", "previous_response_id",
+          "the items that 'previous_response_id' goes back to have more than " +
+              std::to_string(options_.max_body_bytes) +
+              " bytes together (--max-body-bytes); send those that still "
+              "matter as 'input'");
+    }
     for (const Json* items : {inputs.ok() ? &inputs.value() : nullptr, output}) {
       if (items != nullptr && items->is_array()) {
         plan->items.insert(plan->items.end(), items->as_array().begin(), items->as_array().end());
@@ -257,7 +279,7 @@ std::variant<Server::ResponsePlan, ApiError> Server::plan_response(const Json& b
                                  "this server keeps no responses (--response-store off)");
   }
   const std::string owner = owner_of(asker.principal);
-  if (std::optional<ApiError> error = load_history(owner, &plan)) {
+  if (std::optional<ApiError> error = load_history(owner, asker, &plan)) {
     return *std::move(error);
   }
   if (std::optional<ApiError> error = resolve_references(owner, asker, &plan)) {

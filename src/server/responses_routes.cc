@@ -17,23 +17,11 @@ ApiError no_response(const std::string& id) {
   return ApiError::not_found("response with the id '" + id.substr(0, 128) + "' not found");
 }
 
-// The query as an object of texts; the last of several values counts.
-JsonObject query_of(const HttpRequest& request) {
-  JsonObject out;
-  for (const std::string_view pair : split(request.query, '&')) {
-    const std::size_t equals = pair.find('=');
-    const std::string name = percent_decoded(pair.substr(0, equals));
-    if (!name.empty()) {
-      out.set(name, equals == std::string_view::npos ? std::string()
-                                                     : percent_decoded(pair.substr(equals + 1)));
-    }
-  }
-  return out;
-}
-
-std::string query_text(const JsonObject& query, std::string_view name) {
-  const Json* value = query.find(name);
-  return value != nullptr ? value->as_string() : "";
+ApiError not_in_background(const std::string& id) {
+  return ApiError::invalid("invalid_value", "",
+                           "only a response that was made in the background can be cancelled, and "
+                           "'" +
+                               id.substr(0, 128) + "' was not");
 }
 
 bool is_in_background(const Result<Json>& response) {
@@ -76,32 +64,28 @@ void Server::add_response_routes() {
   add("GET", "/v1/responses/{id}/input_items", &Server::list_input_items);
 }
 
-void Server::with_response(Transaction transaction, const std::string& id,
-                           std::function<void(Transaction, StoredResponse)> answer) {
+void Server::with_response(Transaction transaction, const std::string& id, const ReadStored& read) {
   if (store_ == nullptr) {
     transaction.send_error(no_response(id));
     return;
   }
-  const std::string owner = owner_of(transaction.principal);
-  // Shared because a posted function must be copyable; there is one user at a time.
-  const auto waiting = std::make_shared<Transaction>(std::move(transaction));
-  store_->find(owner, id, [this, id, waiting, answer](Result<ResponseStore::Found> result) {
-    const auto found = std::make_shared<Result<ResponseStore::Found>>(std::move(result));
-    loop_->post([id, waiting, answer, found] {
-      if (!found->ok()) {
-        waiting->send_error(ApiError::from_status(found->status()));
-      } else if (!found->value().has_value()) {
-        waiting->send_error(no_response(id));
-      } else {
-        answer(std::move(*waiting), *std::move(found->value()));
-      }
-    });
-  });
+  work_off_loop(
+      std::move(transaction),
+      [this, id, read](const Asker& asker) -> Prepared {
+        Result<ResponseStore::Found> found = store_->find(owner_of(asker.principal), id);
+        if (!found.ok()) {
+          return ApiError::from_status(found.status());
+        }
+        if (!found.value().has_value()) {
+          return no_response(id);
+        }
+        return read(*std::move(found.value()));
+      },
+      *lookups_);
 }
 
 void Server::get_response(Transaction transaction, const std::string& id) {
-  const JsonObject query = query_of(transaction.request);
-  if (query_text(query, "stream") == "true") {
+  if (query_value(transaction.request.query, "stream") == "true") {
     stream_response(std::move(transaction), id);
     return;
   }
@@ -110,18 +94,17 @@ void Server::get_response(Transaction transaction, const std::string& id) {
     transaction.send_json(run->turn().assembler->response());
     return;
   }
-  with_response(std::move(transaction), id, [](Transaction answered, StoredResponse stored) {
+  with_response(std::move(transaction), id, [](StoredResponse stored) {
     if (stored.is_running) {
       tell_interrupted(&stored);
     }
-    answered.send(200, "application/json", std::move(stored.response));
+    return answer_with_text(std::move(stored.response));
   });
 }
 
 void Server::stream_response(Transaction transaction, const std::string& id) {
   std::int64_t after = -1;
-  const JsonObject query = query_of(transaction.request);
-  const std::string given = query_text(query, "starting_after");
+  const std::string given = query_value(transaction.request.query, "starting_after");
   if (!given.empty() && (!parse_int64(given, &after) || after < -1 || after > kMaxEventNumber)) {
     transaction.send_error(ApiError::invalid(
         "invalid_value", "starting_after",
@@ -132,26 +115,26 @@ void Server::stream_response(Transaction transaction, const std::string& id) {
     read_events(id, std::move(transaction), run->log(), after + 1);
     return;
   }
-  with_response(std::move(transaction), id,
-                [this, id, after](Transaction answered, StoredResponse stored) {
-                  if (stored.is_running) {
-                    tell_interrupted(&stored);
-                  }
-                  const Result<Json> response = parse_json(stored.response);
-                  if (stored.events.empty() && is_in_background(response)) {
-                    const std::string event = interrupted_event(response.value(), after + 1);
-                    read_events(id, std::move(answered), std::make_shared<EventLog>(event), 0);
-                    return;
-                  }
-                  if (stored.events.empty()) {
-                    answered.send_error(ApiError::invalid(
-                        "invalid_value", "stream",
-                        "only a response that was made in the background can be streamed again"));
-                    return;
-                  }
-                  read_events(id, std::move(answered),
-                              std::make_shared<EventLog>(std::move(stored.events)), after + 1);
-                });
+  with_response(std::move(transaction), id, [id, after](StoredResponse stored) -> Prepared {
+    if (stored.has_events) {
+      return [id, after](Server& server, Transaction answered) {
+        server.read_events(id, std::move(answered), nullptr, after + 1);
+      };
+    }
+    if (stored.is_running) {
+      tell_interrupted(&stored);
+    }
+    const Result<Json> response = parse_json(stored.response);
+    if (!is_in_background(response)) {
+      return ApiError::invalid(
+          "invalid_value", "stream",
+          "only a response that was made in the background can be streamed again");
+    }
+    return [id, event = interrupted_event(response.value(), after + 1)](Server& server,
+                                                                        Transaction answered) {
+      server.read_events(id, std::move(answered), std::make_shared<EventLog>(event), 0);
+    };
+  });
 }
 
 void Server::delete_response(Transaction transaction, const std::string& id) {
@@ -191,51 +174,39 @@ void Server::delete_response(Transaction transaction, const std::string& id) {
 
 void Server::cancel_response(Transaction transaction, const std::string& id) {
   const std::string owner = owner_of(transaction.principal);
-  const auto refuse = [id](Transaction refused) {
-    refused.send_error(ApiError::invalid(
-        "invalid_value", "",
-        "only a response that was made in the background can be cancelled, and '" +
-            id.substr(0, 128) + "' was not"));
-  };
   if (BackgroundRun* run = find_run(owner, id)) {
     run->cancel();
   } else if (live_responses_.contains(owner, id)) {
-    refuse(std::move(transaction));
+    transaction.send_error(not_in_background(id));
     return;
   }
   // Behind what the cancelled run has put there.
-  with_response(std::move(transaction), id, [refuse](Transaction answered, StoredResponse stored) {
-    const Result<Json> response = parse_json(stored.response);
-    if (!is_in_background(response)) {
-      refuse(std::move(answered));
-      return;
+  with_response(std::move(transaction), id, [id](StoredResponse stored) -> Prepared {
+    if (!is_in_background(parse_json(stored.response))) {
+      return not_in_background(id);
     }
     if (stored.is_running) {
       tell_interrupted(&stored);
     }
-    answered.send(200, "application/json", std::move(stored.response));
+    return answer_with_text(std::move(stored.response));
   });
 }
 
 void Server::list_input_items(Transaction transaction, const std::string& id) {
-  const auto page = read_item_page(query_of(transaction.request));
+  const std::string& query = transaction.request.query;
+  const auto page = read_item_page(query_value(query, "limit"), query_value(query, "order"),
+                                   query_value(query, "after"));
   if (const auto* error = std::get_if<ApiError>(&page)) {
     transaction.send_error(*error);
     return;
   }
-  with_response(std::move(transaction), id,
-                [page = std::get<ItemPage>(page)](Transaction answered, StoredResponse stored) {
-                  const Result<Json> inputs = parse_json(stored.inputs);
-                  const JsonArray items = inputs.ok() && inputs.value().is_array()
-                                              ? inputs.value().as_array()
-                                              : JsonArray();
-                  const auto list = list_items(items, page);
-                  if (const auto* error = std::get_if<ApiError>(&list)) {
-                    answered.send_error(*error);
-                  } else {
-                    answered.send_json(std::get<Json>(list));
-                  }
-                });
+  with_response(
+      std::move(transaction), id, [page = std::get<ItemPage>(page)](const StoredResponse& stored) {
+        const Result<Json> inputs = parse_json(stored.inputs);
+        const JsonArray none;
+        const bool has_items = inputs.ok() && inputs.value().is_array();
+        return answer_with(list_items(has_items ? inputs.value().as_array() : none, page));
+      });
 }
 
 }  // namespace plumb

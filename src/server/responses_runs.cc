@@ -119,16 +119,51 @@ BackgroundRun* Server::find_run(const std::string& owner, const std::string& id)
 void Server::read_events(const std::string& id, Transaction transaction,
                          std::shared_ptr<const EventLog> log, std::int64_t first) {
   const std::uint64_t number = next_call_++;
+  EventReader::Hooks hooks;
+  hooks.on_done = [this, id, number] {
+    const auto of_response = readers_.find(id);
+    of_response->second.erase(number);
+    if (of_response->second.empty()) {
+      readers_.erase(of_response);
+    }
+  };
+  if (log == nullptr) {
+    const std::string owner = owner_of(transaction.principal);
+    hooks.more = [this, owner, id, number](std::int64_t event) {
+      fetch_events(owner, id, number, event);
+    };
+  }
   auto reader = std::make_unique<EventReader>(*loop_, std::move(transaction), std::move(log), first,
-                                              options_.heartbeat, [this, id, number] {
-                                                const auto of_response = readers_.find(id);
-                                                of_response->second.erase(number);
-                                                if (of_response->second.empty()) {
-                                                  readers_.erase(of_response);
-                                                }
-                                              });
+                                              options_.heartbeat, std::move(hooks));
   EventReader& started = *readers_[id].emplace(number, std::move(reader)).first->second;
   started.start();
+}
+
+// A reader holds one page of a kept response's events at a time.
+void Server::fetch_events(const std::string& owner, const std::string& id, std::uint64_t reader,
+                          std::int64_t event) {
+  const auto give = [this, id, reader](Result<ResponseStore::FoundPage>& page) {
+    const auto of_response = readers_.find(id);
+    if (of_response == readers_.end()) {
+      return;  // its client has left
+    }
+    const auto waiting = of_response->second.find(reader);
+    if (waiting == of_response->second.end()) {
+      return;
+    }
+    if (!page.ok() || !page.value().has_value()) {
+      waiting->second->cut();
+      return;
+    }
+    EventPage& part = *page.value();
+    waiting->second->go_on(
+        std::make_shared<EventLog>(std::move(part.events), part.first, part.is_last));
+  };
+  store_->event_page(owner, id, event, [this, give](Result<ResponseStore::FoundPage> found) {
+    // Shared because a posted function must be copyable; there is one user at a time.
+    const auto page = std::make_shared<Result<ResponseStore::FoundPage>>(std::move(found));
+    loop_->post([give, page] { give(*page); });
+  });
 }
 
 void Server::pump_readers(const std::string& id) {

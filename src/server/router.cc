@@ -55,14 +55,20 @@ std::string percent_decoded(std::string_view text) {
   return out;
 }
 
-std::string query_value(std::string_view query, std::string_view name) {
-  for (const std::string_view part : split(query, '&')) {
-    const std::size_t equals = part.find('=');
-    if (equals != std::string_view::npos && part.substr(0, equals) == name) {
-      return percent_decoded(part.substr(equals + 1));
+std::vector<std::string> query_values(std::string_view query, std::string_view name) {
+  std::vector<std::string> values;
+  for (const std::string_view pair : split(query, '&')) {
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    if (percent_decoded(pair.substr(0, equals)) == name) {
+      values.push_back(percent_decoded(pair.substr(std::min(equals + 1, pair.size()))));
     }
   }
-  return {};
+  return values;
+}
+
+std::string query_value(std::string_view query, std::string_view name) {
+  std::vector<std::string> values = query_values(query, name);
+  return values.empty() ? "" : std::move(values.front());
 }
 
 std::vector<std::string> Router::paths() const {

@@ -42,7 +42,9 @@ class Router {
   std::vector<Route> routes_;
 };
 
-/// The value of a name in a query string, percent-decoded; empty if it is not there.
+/// The values of a name in a query string, in order, percent-decoded as the names are.
+std::vector<std::string> query_values(std::string_view query, std::string_view name);
+/// The first of them; empty if there is none.
 std::string query_value(std::string_view query, std::string_view name);
 
 /// "%2F" and friends resolved; malformed escapes stay as they are.

@@ -135,11 +135,18 @@ class Server final : public HttpHandler {
   /// A route whose small body is read on the loop, also while the server drains.
   void operation_route(std::string path, RouteClass access, Operation handler);
   void prepare_and_run(Transaction transaction, Prepare prepare, MayWait may_wait = nullptr);
-  void prepare_on_worker(Transaction transaction, Prepare prepare, ThreadPool& workers);
+  /// Work that takes its time, or waits.
+  using Work = std::function<Prepared(const Asker& asker)>;
+  /// Does it on one of the workers, then goes on on the loop.
+  void work_off_loop(Transaction transaction, Work work, ThreadPool& workers);
   void end_preparation(std::uint64_t id, Prepared prepared);
   void finish_preparation(Transaction transaction, Prepared prepared);
   void abandon_preparations();
   static ApiError shutting_down();
+  /// Sends an object that is written out here, not on the loop, or passes the error on.
+  static Prepared answer_with(const std::variant<Json, ApiError>& result);
+  /// Sends a text that is JSON.
+  static Prepared answer_with_text(std::string json);
   Prepared prepare_body(const std::string& body, Prepare prepare, const Asker& asker) const;
 
   /// Makes the response of a checked conversation, once its prompt is there.
@@ -218,7 +225,8 @@ class Server final : public HttpHandler {
   void add_response_routes();
   HostedRules hosted_rules() const;
   std::variant<ResponsePlan, ApiError> plan_response(const Json& body, const Asker& asker) const;
-  std::optional<ApiError> load_history(const std::string& owner, ResponsePlan* plan) const;
+  std::optional<ApiError> load_history(const std::string& owner, const Asker& asker,
+                                       ResponsePlan* plan) const;
   std::optional<ApiError> resolve_references(const std::string& owner, const Asker& asker,
                                              ResponsePlan* plan) const;
   std::optional<ApiError> fit_conversation(ResponsePlan* plan, const Unseal& unseal) const;
@@ -233,12 +241,16 @@ class Server final : public HttpHandler {
   void answer_from_background(const std::string& id, Transaction transaction,
                               const std::string& queued, const Status& kept);
   BackgroundRun* find_run(const std::string& owner, const std::string& id) const;
+  /// Without a log the store has them.
   void read_events(const std::string& id, Transaction transaction,
                    std::shared_ptr<const EventLog> log, std::int64_t first);
+  void fetch_events(const std::string& owner, const std::string& id, std::uint64_t reader,
+                    std::int64_t event);
   void pump_readers(const std::string& id);
+  /// What a kept response is read for, on a thread that may wait.
+  using ReadStored = std::function<Prepared(StoredResponse)>;
   /// Answers a request about a kept response, or 404.
-  void with_response(Transaction transaction, const std::string& id,
-                     std::function<void(Transaction, StoredResponse)> answer);
+  void with_response(Transaction transaction, const std::string& id, const ReadStored& read);
   void get_response(Transaction transaction, const std::string& id);
   void stream_response(Transaction transaction, const std::string& id);
   void delete_response(Transaction transaction, const std::string& id);
@@ -281,8 +293,11 @@ class Server final : public HttpHandler {
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<IoContext> trace_loop_;
   std::unique_ptr<TraceExporter> tracer_;  // null without a collector; on a loop of its own
+  // Prepares large bodies: one thread, since that is work for a processor.
   std::unique_ptr<ThreadPool> workers_;
-  std::unique_ptr<ThreadPool> lookups_;  // prepare what may wait, several at a time
+  // The same for what waits for the store meanwhile: four, so that it holds up neither those
+  // bodies nor each other.
+  std::unique_ptr<ThreadPool> lookups_;
   std::unique_ptr<TurnPool> compilers_;  // of grammars
   std::atomic<bool> is_stopping_{false};
   std::map<std::uint64_t, std::unique_ptr<Call>> calls_;          // loop thread

@@ -126,21 +126,6 @@ std::variant<Json, ApiError> Server::tokenize_messages(const Json& body,
   return Json(std::move(out));
 }
 
-namespace {
-
-// Sends a JSON answer, written out here and not on the loop, or passes the error on.
-std::variant<std::function<void(Server&, Transaction)>, ApiError> answer_with(
-    std::variant<Json, ApiError> result) {
-  if (auto* error = std::get_if<ApiError>(&result)) {
-    return std::move(*error);
-  }
-  return [text = to_text(std::get<Json>(result))](Server&, Transaction transaction) {
-    transaction.send(200, "application/json", text);
-  };
-}
-
-}  // namespace
-
 Server::Prepared Server::prepare_tokenize(const Json& body, const Asker& /*asker*/) const {
   if (!body.is_object()) {
     return ApiError::wrong_type("body", "a JSON object");

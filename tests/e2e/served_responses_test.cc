@@ -363,6 +363,19 @@ TEST(ServedResponses, items_that_are_referred_to_are_as_many_bytes_as_a_body) {
   EXPECT_NE(text_at(error, {"error", "message"}).find("1024 bytes"), std::string::npos);
 }
 
+TEST(ServedResponses, a_chain_has_as_many_bytes_as_a_body) {
+  ServerOptions options;
+  options.max_body_bytes = 2048;
+  ServedScene scene(options);
+  const std::string turn = R"({"max_output_tokens":1,"input":")" + std::string(800, 'x') + '"';
+  const std::string first = text_at(scene.post(kResponses, turn + "}"), {"id"});
+  const Json second = scene.post(kResponses, turn + R"(,"previous_response_id":")" + first + "\"}");
+  const Json error = scene.post(
+      kResponses, turn + R"(,"previous_response_id":")" + text_at(second, {"id"}) + "\"}", 400);
+  EXPECT_EQ(text_at(error, {"error", "param"}), "previous_response_id");
+  EXPECT_NE(text_at(error, {"error", "message"}).find("2048 bytes"), std::string::npos);
+}
+
 TEST(ServedResponses, store_false_keeps_nothing_and_off_refuses_the_background) {
   ServedScene scene;
   const Json response = scene.post(kResponses, body(R"("store":false)"));
