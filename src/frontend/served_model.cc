@@ -165,7 +165,13 @@ std::variant<std::int64_t, ApiError> ServedModel::count_chat_tokens(
   if (auto* error = std::get_if<ApiError>(&rendered)) {
     return std::move(*error);
   }
-  return std::ssize(tokenizer_->encode_segments(segments_of(std::get<Rendering>(rendered)), false));
+  std::vector<TokenId> ids =
+      tokenizer_->encode_segments(segments_of(std::get<Rendering>(rendered)), false);
+  if (std::optional<ApiError> error = put_behind(request.context, &ids)) {
+    return *std::move(error);
+  }
+  return std::min(std::ssize(ids),
+                  request.generation.truncate_prompt_tokens.value_or(std::ssize(ids)));
 }
 
 std::variant<std::vector<TokenId>, ApiError> ServedModel::chat_prompt(

@@ -84,7 +84,7 @@ class ServedModel {
 
   /// Token ids of a rendered conversation; user text never becomes a control token.
   std::variant<std::vector<TokenId>, ApiError> chat_prompt(const ChatRequest& request) const;
-  /// How many tokens chat_prompt() has, also where they would not fit.
+  /// How many tokens the prompt of chat_choices() has, also where they would not fit.
   std::variant<std::int64_t, ApiError> count_chat_tokens(const ChatRequest& request) const;
   /// The rendered conversation itself.
   std::variant<std::string, ApiError> chat_text(const ChatRequest& request) const;

@@ -358,12 +358,13 @@ Server::Prepared Server::prepare_input_tokens(const Json& body, const Asker& ask
   if (std::optional<ApiError> error = check_fields(plan.conversation.chat.ignored_fields)) {
     return *std::move(error);
   }
-  const auto prompt = parts_.service.model().chat_prompt(plan.conversation.chat);
-  if (const auto* error = std::get_if<ApiError>(&prompt)) {
-    return told_of_input(*error);
+  auto count = parts_.service.model().count_chat_tokens(plan.conversation.chat);
+  if (auto* error = std::get_if<ApiError>(&count)) {
+    return told_of_input(std::move(*error));
   }
-  const std::int64_t num_tokens = std::ssize(std::get<std::vector<TokenId>>(prompt));
-  return [num_tokens](Server&, Transaction transaction) {
+  return [num_tokens = std::get<std::int64_t>(count),
+          ignored = plan.conversation.chat.ignored_fields](Server&, Transaction transaction) {
+    transaction.add_ignored_fields(ignored);
     transaction.send_json(
         JsonObject{{"object", "response.input_tokens"}, {"input_tokens", num_tokens}});
   };
