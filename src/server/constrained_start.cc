@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
 #include "base/thread_priority.h"
 #include "server/server.h"
+#include "server/waiting_call.h"
 
 namespace plumb {
-
-// A call whose grammar is being compiled.
-struct Server::WaitingCall {
-  Transaction transaction;
-  std::unique_ptr<ResponseFormat> format;
-  GenerationParams params;
-  std::vector<ChoiceRequest> choices;
-  Launch launch;  // empty: it becomes a call
-};
 
 namespace {
 
@@ -25,6 +18,19 @@ void attach(const ConstraintCompiler::Grammar& grammar, Transaction* transaction
 }
 
 }  // namespace
+
+bool Server::WaitingCall::has_id(std::string_view id) const {
+  return transaction.request_id == id || params.request_id == id ||
+         std::any_of(choices.begin(), choices.end(),
+                     [&](const ChoiceRequest& choice) { return choice.request.id == id; });
+}
+
+void Server::WaitingCall::answer(const ApiError& error) {
+  if (!std::exchange(is_answered, true)) {
+    is_unwanted->store(true);
+    transaction.send_error(error);
+  }
+}
 
 void Server::start_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
                         const GenerationParams& params, std::vector<ChoiceRequest> choices,
@@ -55,14 +61,15 @@ void Server::go_on(WaitingCall waiting) {
 }
 
 void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
-  // Set by the loop, read by the worker: nobody waits for this grammar any more.
-  const auto has_left = std::make_shared<std::atomic<bool>>(false);
+  const auto is_unwanted = waiting->is_unwanted;
   waiting->transaction.writer.on_disconnect(
-      [has_left](DisconnectReason) { has_left->store(true); });
+      [is_unwanted](DisconnectReason) { is_unwanted->store(true); });
+  const std::uint64_t id = next_call_++;
+  waiting_calls_.emplace(id, waiting);
   count_call(1);
   const Clock::TimePoint queued = parts_.clock.now();
   const TurnPool* pool = compilers_.get();  // outlives its tasks, unlike the member
-  const auto run = [this, pool, waiting, has_left, queued](TurnPool::Turn& turn) {
+  const auto run = [this, pool, id, waiting, is_unwanted, queued](TurnPool::Turn& turn) {
     yield_to_other_threads();
     ConstraintCompiler& compiler = parts_.service.constraints();
     const auto compile = [&]() -> ConstraintCompiler::Outcome {
@@ -71,9 +78,9 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
         return ApiError::overloaded("too many grammars wait to be compiled", 1);
       }
       ConstraintCompiler::Outcome outcome =
-          compiler.compile(waiting->choices.front().constraint, [this, &has_left, &turn] {
+          compiler.compile(waiting->choices.front().constraint, [this, &is_unwanted, &turn] {
             turn.offer();
-            return has_left->load() || is_stopping_.load();
+            return is_unwanted->load() || is_stopping_.load();
           });
       return outcome;
     };
@@ -81,8 +88,11 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
     // A copy: the call takes the grammar while its masks are warmed.
     const auto* compiled = std::get_if<ConstraintCompiler::Grammar>(outcome.get());
     const ConstraintCompiler::Grammar grammar = compiled == nullptr ? nullptr : *compiled;
-    loop_->post([this, waiting, outcome, has_left] {
-      if (has_left->load()) {
+    loop_->post([this, id, waiting, outcome] {
+      waiting_calls_.erase(id);
+      if (waiting->is_answered) {
+        // That was all.
+      } else if (waiting->is_unwanted->load()) {
         waiting->transaction.count(kClientLeft);
       } else if (is_stopping_.load()) {
         waiting->transaction.send_error(shutting_down());
@@ -101,9 +111,9 @@ void Server::compile_then_launch(const std::shared_ptr<WaitingCall>& waiting) {
   };
   const Status status = compilers_->submit(waiting->transaction.principal.name, run);
   if (!status.ok()) {
+    waiting_calls_.erase(id);
+    waiting->answer(ApiError::overloaded("too many grammars wait to be compiled", 1));
     count_call(-1);
-    waiting->transaction.send_error(
-        ApiError::overloaded("too many grammars wait to be compiled", 1));
   }
 }
 

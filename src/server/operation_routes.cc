@@ -156,37 +156,6 @@ void Server::loads(Transaction transaction) {
                                    {"loads", JsonArray{std::move(load)}}});
 }
 
-// A key ends its own requests; all of them are the operator's to end.
-void Server::abort_request(FieldReader& fields, Transaction transaction) {
-  const bool is_all = fields.boolean("abort_all").value_or(false);
-  const std::string rid = fields.text("rid").value_or("");
-  if (fields.ok() && !is_all && rid.empty()) {
-    fields.fail(ApiError::missing("rid"));
-  }
-  if (!fields.ok()) {
-    transaction.send_error(*fields.error());
-    return;
-  }
-  const bool is_admin = transaction.principal.role == KeyRole::kAdmin;
-  if (is_all && keys_.has_admin() && !is_admin) {
-    transaction.send_error(
-        ApiError::for_http(403, "'abort_all' needs an admin key; name one request by its 'rid'"));
-    return;
-  }
-  for (auto& [id, call] : calls_) {
-    if (is_all || (call->has_id(rid) && (is_admin || call->is_of(transaction.principal)))) {
-      call->fail(ApiError::from_status({Code::kCancelled, "the request was aborted"}));
-    }
-  }
-  const std::string owner = owner_of(transaction.principal);
-  for (auto& [id, run] : runs_) {
-    if (is_all || (id == rid && (is_admin || run->turn().owner == owner))) {
-      run->fail(ApiError::from_status({Code::kCancelled, "the request was aborted"}));
-    }
-  }
-  transaction.send_json(JsonObject{{"success", true}});
-}
-
 void Server::start_drain(FieldReader& fields, Transaction transaction) {
   const std::int64_t most =
       std::chrono::duration_cast<std::chrono::seconds>(options_.drain_timeout).count();
@@ -200,6 +169,10 @@ void Server::start_drain(FieldReader& fields, Transaction transaction) {
 }
 
 void Server::wait_for_drain(Transaction transaction, Clock::TimePoint deadline) {
+  if (transaction.writer.is_disconnected()) {
+    transaction.count(kClientLeft);  // the drain goes on
+    return;
+  }
   std::int64_t num_calls = 0;
   {
     const MutexLock lock(drain_mutex_);

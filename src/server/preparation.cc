@@ -139,7 +139,7 @@ void Server::work_off_loop(Transaction transaction, Work work, ThreadPool& worke
 void Server::end_preparation(std::uint64_t id, Prepared prepared) {
   const auto found = preparations_.find(id);
   if (found == preparations_.end()) {
-    return;  // the shutdown has answered it
+    return;  // it was answered before
   }
   Preparation ended = std::move(found->second);
   preparations_.erase(found);
@@ -147,17 +147,25 @@ void Server::end_preparation(std::uint64_t id, Prepared prepared) {
     ended.transaction.count(kClientLeft);
   } else {
     finish_preparation(std::move(ended.transaction), std::move(prepared));
+    for (const AbortTarget& target : ended.aborts) {
+      abort_calls(target);
+    }
   }
   metrics_.preparing.add(-1);
   count_call(-1);  // after the call that it became is counted
 }
 
+// Whoever owns it forgets it then; what the worker makes of it is dropped.
+void Server::abandon(Preparation* preparation, const ApiError& error) {
+  preparation->is_unwanted->store(true);
+  preparation->transaction.send_error(error);
+  metrics_.preparing.add(-1);
+  count_call(-1);
+}
+
 void Server::abandon_preparations() {
   for (auto& [id, preparation] : preparations_) {
-    preparation.is_unwanted->store(true);
-    preparation.transaction.send_error(shutting_down());
-    metrics_.preparing.add(-1);
-    count_call(-1);
+    abandon(&preparation, shutting_down());
   }
   preparations_.clear();
 }

@@ -21,7 +21,8 @@ struct ResponseTurn {
   std::shared_ptr<ResponsesAssembler> assembler;  ///< shared with the format; null until begun
   std::string owner;
   std::string parent;
-  std::string inputs;  ///< JSON array
+  std::string inputs;      ///< JSON array
+  std::string request_id;  ///< once it is on its way
   bool is_kept = false;
   bool is_background = false;
   bool is_streamed = false;

@@ -19,6 +19,7 @@ void Server::launch_response(const std::shared_ptr<ResponseTurn>& turn, Transact
   if (!address_choices(&transaction, params, &choices)) {
     return;
   }
+  turn->request_id = transaction.request_id;
   if (turn->is_background) {
     run_in_background(turn, std::move(transaction), std::move(format), params, std::move(choices));
     return;

@@ -110,6 +110,7 @@ Server::~Server() {
   readers_.clear();
   runs_.clear();
   preparations_.clear();
+  waiting_calls_.clear();
   end_traces();
   kv_feed_.reset();
   loop_.reset();

@@ -141,6 +141,8 @@ class Server final : public HttpHandler {
   void work_off_loop(Transaction transaction, Work work, ThreadPool& workers);
   void end_preparation(std::uint64_t id, Prepared prepared);
   void finish_preparation(Transaction transaction, Prepared prepared);
+  struct Preparation;
+  void abandon(Preparation* preparation, const ApiError& error);
   void abandon_preparations();
   static ApiError shutting_down();
   /// Sends an object that is written out here, not on the loop, or passes the error on.
@@ -268,7 +270,21 @@ class Server final : public HttpHandler {
   void server_load(Transaction transaction);
   void rank_load(Transaction transaction);
   void loads(Transaction transaction);
+
+  /// What is to be ended, and for whom.
+  struct AbortTarget {
+    bool is_all = false;
+    std::string id;           ///< of a request or choice, or of a response in the background
+    bool is_anyones = false;  ///< not only of the principal
+    Principal principal;
+
+    bool may_end_those_of(const Principal& other) const;
+  };
+
   void abort_request(FieldReader& fields, Transaction transaction);
+  void abort_preparations(const AbortTarget& target);
+  /// Calls, also those that wait for their grammar, and responses in the background.
+  void abort_calls(const AbortTarget& target);
   void start_drain(FieldReader& fields, Transaction transaction);
   void wait_for_drain(Transaction transaction, Clock::TimePoint deadline);
   void set_internal_state(FieldReader& fields, Transaction transaction);
@@ -314,9 +330,11 @@ class Server final : public HttpHandler {
   struct Preparation {
     Transaction transaction;
     std::shared_ptr<std::atomic<bool>> is_unwanted;  // set by the loop, read by the worker
+    std::vector<AbortTarget> aborts{};               // that may mean it, once it is read
   };
 
-  std::map<std::uint64_t, Preparation> preparations_;  // loop thread
+  std::map<std::uint64_t, Preparation> preparations_;                    // loop thread
+  std::map<std::uint64_t, std::shared_ptr<WaitingCall>> waiting_calls_;  // loop thread
   std::uint64_t next_call_ = 0;
   // When Ollama would unload the model; loop thread, absent until somebody used it.
   std::optional<std::chrono::system_clock::time_point> expires_at_;

@@ -140,6 +140,116 @@ TEST(ServedOperations, a_request_is_aborted_by_its_id) {
   EXPECT_TRUE(scene.is_idle());
 }
 
+// Thousands of prompts: tokenised for a while.
+std::string slow_to_prepare() {
+  std::string text;
+  for (int i = 0; i < 230; ++i) {
+    text += "word" + std::to_string(i) + " ";
+  }
+  std::string prompts = "\"" + text + "\"";
+  for (int i = 1; i < 2048; ++i) {
+    prompts += ",\"" + std::to_string(i) + text + "\"";
+  }
+  return R"({"max_tokens":1,"request_id":"own","prompt":[)" + prompts + "]}";
+}
+
+bool is_preparing(ServedScene& scene) {
+  return scene.send("GET", "/metrics").body.find("plumb_requests_preparing 1") != std::string::npos;
+}
+
+TEST(ServedOperations, a_body_in_preparation_is_aborted_by_the_id_of_its_headers) {
+  ServedScene scene;
+  const std::string body = slow_to_prepare();
+  RawClient client(scene.server().port());
+  ASSERT_TRUE(
+      client.send("POST /v1/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n"
+                  "x-request-id: h1\r\ncontent-length: " +
+                  std::to_string(body.size()) + "\r\n\r\n" + body));
+  while (!is_preparing(scene)) {
+    ASSERT_EQ(scene.engine().stats().num_submitted, 0) << "prepared before it was seen";
+  }
+  scene.post("/abort_request", R"({"rid":"other"})");
+  scene.post("/abort_request", R"({"rid":"h1"})");
+  const std::string answer = client.read_all();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer.substr(0, 200);
+  EXPECT_NE(answer.find("request_aborted"), std::string::npos) << answer;
+  scene.destroy_server();
+  EXPECT_EQ(scene.engine().stats().num_submitted, 0);
+}
+
+TEST(ServedOperations, a_body_in_preparation_is_aborted_by_the_id_that_it_holds) {
+  ServedScene scene;
+  const std::string body = slow_to_prepare();
+  RawClient client(scene.server().port());
+  ASSERT_TRUE(client.send(post_text("/v1/completions", body)));
+  while (!is_preparing(scene)) {
+    ASSERT_EQ(scene.engine().stats().num_submitted, 0) << "prepared before it was seen";
+  }
+  scene.post("/abort_request", R"({"rid":"own"})");
+  const std::string answer = client.read_all();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer.substr(0, 200);
+  EXPECT_NE(answer.find("request_aborted"), std::string::npos) << answer;
+  EXPECT_TRUE(scene.is_idle());
+}
+
+TEST(ServedOperations, a_request_that_waits_for_its_grammar_is_aborted) {
+  ServedScene scene;
+  std::string schema = R"({"anyOf":[)";
+  for (int i = 0; i < 40; ++i) {
+    schema +=
+        R"({"type":"string","pattern":"^[ab]*a[ab]{15}c{)" + std::to_string(i + 1) + R"(}$"},)";
+  }
+  schema.back() = ']';
+  RawClient client(scene.server().port());
+  ASSERT_TRUE(client.send(post_text("/v1/completions", R"({"prompt":"x","request_id":"g1",)"
+                                                       R"("guided_json":)" +
+                                                           schema + "}")));
+  do {
+    scene.post("/abort_request", R"({"rid":"g1"})");
+  } while (scene.send("GET", "/metrics").body.find("plumb_grammar_cancelled_total 1") ==
+           std::string::npos);
+  const std::string answer = client.read_all();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer.substr(0, 200);
+  EXPECT_NE(answer.find("request_aborted"), std::string::npos) << answer;
+  EXPECT_EQ(to_text(scene.post("/drain", R"({"timeout_s":20})")),
+            R"({"success":true,"num_requests":0})");
+  EXPECT_EQ(scene.engine().stats().num_submitted, 0);
+}
+
+TEST(ServedOperations, a_response_in_the_background_is_aborted_by_the_id_of_its_request) {
+  ServedScene scene;
+  const HttpResponse made = scene.send(
+      "POST", "/v1/responses",
+      R"({"input":"Hello","background":true,"ignore_eos":true,"max_output_tokens":100000})",
+      {{"x-request-id", "b1"}});
+  EXPECT_EQ(made.status, 200) << made.body;
+  scene.post("/abort_request", R"({"rid":"b1"})");
+  EXPECT_TRUE(scene.is_idle());
+  const std::string id = text_at(parse_json(made.body).value(), {"id"});
+  std::string status;
+  do {
+    status = text_at(get(scene, "/v1/responses/" + id), {"status"});
+  } while (status == "queued" || status == "in_progress");
+  EXPECT_EQ(status, "failed");
+}
+
+TEST(ServedOperations, a_drain_whose_client_leaves_is_not_waited_for) {
+  ServedScene scene;
+  RawClient running(scene.server().port());
+  ASSERT_TRUE(running.send(post_text("/generate", endless("r1"))));
+  wait_for_two_events(running);
+  RawClient client(scene.server().port());
+  ASSERT_TRUE(client.send(post_text("/drain", R"({"timeout_s":86400})")));
+  while (scene.send("GET", "/ready").status == 200) {
+  }
+  client.close();
+  while (scene.send("GET", "/metrics")
+             .body.find("plumb_http_requests_total{route=\"/drain\",status=\"499\"} 1") ==
+         std::string::npos) {
+    ASSERT_EQ(int_at(get(scene, "/load"), {"server_load"}), 1) << "it ended before";
+  }
+}
+
 TEST(ServedOperations, an_aborted_request_that_is_not_streamed_gets_a_status) {
   ServedScene scene;
   RawClient client(scene.server().port());
