@@ -45,6 +45,7 @@ void Server::add_operation_routes() {
   get("/v1/loads", RouteClass::kNormal, &Server::loads);
   operation_route("/abort_request", RouteClass::kNormal, &Server::abort_request);
   operation_route("/drain", RouteClass::kAdminOptional, &Server::start_drain);
+  add_control_routes();
   operation_route("/set_internal_state", RouteClass::kAdminOptional, &Server::set_internal_state);
 }
 
@@ -62,6 +63,7 @@ LoadFacts Server::load_facts() {
 Json Server::internal_states() {
   const LoadFacts facts = load_facts();
   return JsonArray{JsonObject{{"last_gen_throughput", facts.gen_throughput},
+                              {"is_paused", facts.stats.is_paused},
                               {"memory_usage", memory_usage_to_json(facts)}}};
 }
 

@@ -288,6 +288,15 @@ class Server final : public HttpHandler {
   void start_drain(FieldReader& fields, Transaction transaction);
   void wait_for_drain(Transaction transaction, Clock::TimePoint deadline);
   void set_internal_state(FieldReader& fields, Transaction transaction);
+  void add_control_routes();
+  void pause_generation(FieldReader& fields, Transaction transaction);
+  void wait_for_pause(Transaction transaction, Json answer);
+  void continue_generation(FieldReader& fields, Transaction transaction);
+  void start_profile(FieldReader& fields, Transaction transaction);
+  void stop_profile(FieldReader& fields, Transaction transaction);
+  void watch_profile(std::uint64_t number);
+  /// Writes the trace of what was recorded, off the loop; `told` hears of its path, on the loop.
+  void save_profile(std::function<void(Result<std::string> path)> told);
   void models(Transaction transaction) const;
   void one_model(Transaction transaction, const std::string& id) const;
   void health(Transaction transaction, bool is_readiness) const;
@@ -336,6 +345,8 @@ class Server final : public HttpHandler {
   std::map<std::uint64_t, Preparation> preparations_;                    // loop thread
   std::map<std::uint64_t, std::shared_ptr<WaitingCall>> waiting_calls_;  // loop thread
   std::uint64_t next_call_ = 0;
+  std::uint64_t profile_number_ = 0;  // of the recording that runs, or of the last; loop thread
+  std::string profile_folder_;        // of its trace
   // When Ollama would unload the model; loop thread, absent until somebody used it.
   std::optional<std::chrono::system_clock::time_point> expires_at_;
   std::unique_ptr<KvEventFeed> kv_feed_;          // loop thread; null without events

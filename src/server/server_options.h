@@ -49,9 +49,10 @@ struct ServerOptions {
   std::vector<std::string> metrics_compat;
   std::string otlp_endpoint;
   std::string otlp_service_name;
+  std::string profile_dir;
   ResponseOptions responses;  ///< options of their own
-  std::chrono::milliseconds header_delay{5000};
   ChatStyle chat;             ///< the same
+  std::chrono::milliseconds header_delay{5000};
   std::chrono::milliseconds heartbeat{15000};
   std::chrono::milliseconds drain_timeout{30000};
 
@@ -105,6 +106,8 @@ struct ServerOptions {
               "http://127.0.0.1:4318; default: OTEL_EXPORTER_OTLP_ENDPOINT"),
         field(&S::otlp_service_name, "otlp-service-name",
               "service.name of these traces; default: OTEL_SERVICE_NAME, else plumb"),
+        path_field(&S::profile_dir, "profile-dir",
+                   "folder in which /stop_profile leaves traces of the engine's steps"),
         field(&S::header_delay, "header-delay",
               "a stream's header is sent at the first token or after this time", 0, 3600),
         field(&S::heartbeat, "heartbeat", "comment line after that much silence in a stream", 1,

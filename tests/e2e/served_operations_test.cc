@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
 #include <sys/stat.h>
 
 #include "base/log.h"
@@ -292,7 +293,8 @@ TEST(ServedOperations, keys_abort_their_own_requests_and_the_admin_all) {
   EXPECT_EQ(abort(R"({"abort_all":true})", kAdmin), 200);
   EXPECT_NE(second.read_all().find("request_aborted"), std::string::npos);
   EXPECT_EQ(scene.send("POST", "/abort_request", R"({"rid":"r1"})").status, 401);
-  for (const char* path : {"/drain", "/set_internal_state"}) {
+  for (const char* path : {"/drain", "/set_internal_state", "/pause_generation",
+                           "/continue_generation", "/start_profile", "/stop_profile"}) {
     EXPECT_EQ(scene.send("POST", path, "{}").status, 401) << path;
     EXPECT_EQ(scene.send("POST", path, "{}", bearer(kKey)).status, 403) << path;
   }
@@ -319,6 +321,89 @@ TEST(ServedOperations, a_drain_refuses_new_work_and_waits_for_the_old) {
   EXPECT_EQ(to_text(scene.post("/drain", R"({"timeout_s":20})")),
             R"({"success":true,"num_requests":0})");
   EXPECT_EQ(scene.send("POST", "/drain").status, 200);  // a body is not needed
+}
+
+TEST(ServedOperations, a_paused_server_answers_when_it_goes_on) {
+  for (const char* mode : {"in_place", "retract"}) {
+    ServedScene scene;
+    RawClient client(scene.server().port());
+    ASSERT_TRUE(client.send(post_text("/generate", endless("r1"))));
+    wait_for_two_events(client);
+    EXPECT_EQ(to_text(scene.post("/pause_generation", R"({"mode":")" + std::string(mode) + "\"}")),
+              R"({"status":"ok","mode":")" + std::string(mode) + "\"}");
+    EXPECT_EQ(text_at(get(scene, "/server_info"), {"internal_states", 0, "is_paused"}), "true");
+    const EngineStats paused = scene.engine().stats();
+    EXPECT_EQ(paused.num_running, std::string(mode) == "retract" ? 0 : 1);
+    EXPECT_EQ(paused.num_running + paused.num_waiting, 1);
+    EXPECT_EQ(scene.send("GET", "/health").status, 200);
+    EXPECT_EQ(scene.engine().stats().num_steps, paused.num_steps);
+    EXPECT_EQ(to_text(scene.post("/continue_generation", "")), R"({"status":"ok"})");
+    EXPECT_EQ(text_at(get(scene, "/server_info"), {"internal_states", 0, "is_paused"}), "false");
+    EXPECT_NE(client.read_all().find("[DONE]"), std::string::npos);
+  }
+}
+
+TEST(ServedOperations, a_pause_can_end_what_runs) {
+  ServedScene scene;
+  RawClient client(scene.server().port());
+  ASSERT_TRUE(client.send(post_text("/generate", endless("r1"))));
+  wait_for_two_events(client);
+  EXPECT_EQ(text_at(scene.post("/pause_generation", "{}"), {"mode"}), "abort");
+  EXPECT_NE(client.read_all().find("request_aborted"), std::string::npos);
+  RawClient next(scene.server().port());
+  ASSERT_TRUE(
+      next.send(post_text("/generate", R"({"text":"x","sampling_params":{"max_new_tokens":1}})")));
+  while (int_at(get(scene, "/load"), {"server_load"}) == 0) {
+  }
+  EXPECT_EQ(scene.engine().stats().num_running, 0);
+  scene.post("/continue_generation", "{}");
+  EXPECT_TRUE(next.read_all().starts_with("HTTP/1.1 200 "));
+}
+
+TEST(ServedOperations, a_profile_of_the_steps_is_left_in_a_folder) {
+  ServerOptions options;
+  options.profile_dir = testing::TempDir();
+  ServedScene scene(options);
+  scene.post("/stop_profile", "{}", 409);
+  EXPECT_EQ(text_at(scene.post("/start_profile", R"({"activities":["CPU"]})"), {"status"}), "ok");
+  scene.post("/start_profile", "{}", 409);
+  scene.post("/generate",
+             R"({"text":"abc","sampling_params":{"ignore_eos":true,"max_new_tokens":5}})");
+  ASSERT_TRUE(scene.is_idle());
+  const std::string path = text_at(scene.post("/stop_profile", ""), {"path"});
+  const Result<std::string> text = read_file(path, 1 << 20);
+  ::unlink(path.c_str());
+  ASSERT_TRUE(text.ok()) << path;
+  const Json trace = parse_json(text.value()).value();
+  std::int64_t num_rows = 0;
+  for (const Json& event : array_at(trace, {"traceEvents"})) {
+    num_rows +=
+        text_at(event, {"name"}) == "sample" ? int_at(event, {"args", "num_logits_rows"}) : 0;
+  }
+  EXPECT_EQ(num_rows, 5);
+  scene.post("/stop_profile", "{}", 409);
+}
+
+TEST(ServedOperations, a_profile_of_so_many_steps_ends_by_itself) {
+  std::string folder = testing::TempDir() + "plumb_profileXXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  ServerOptions options;
+  options.profile_dir = folder;
+  ServedScene scene(options);
+  scene.post("/start_profile", R"({"num_steps":2})");
+  scene.post("/generate",
+             R"({"text":"abc","sampling_params":{"ignore_eos":true,"max_new_tokens":5}})");
+  while (scene.send("POST", "/start_profile", "{}").status == 409) {  // until the first has ended
+  }
+  const std::string path = text_at(scene.post("/stop_profile", "{}"), {"path"});
+  EXPECT_TRUE(path.starts_with(folder)) << path;
+  EXPECT_EQ(std::filesystem::remove_all(folder), 3U);  // itself and two traces
+}
+
+TEST(ServedOperations, without_a_folder_there_is_no_profile) {
+  ServedScene scene;
+  const Json error = scene.post("/start_profile", "{}", 400);
+  EXPECT_NE(text_at(error, {"error", "message"}).find("--profile-dir"), std::string::npos);
 }
 
 TEST(ServedOperations, the_log_level_is_set_while_the_server_runs) {
@@ -350,6 +435,10 @@ TEST(ServedOperations, bad_bodies_are_refused_by_name) {
       {"/abort_request", "{\"rid\":\"" + std::string(20'000, 'x') + "\"}", 413, "request_too_large",
        "null"},
       {"/drain", R"({"timeout_s":-1})", 400, "invalid_value", "timeout_s"},
+      {"/pause_generation", R"({"mode":"slow"})", 400, "invalid_value", "mode"},
+      {"/start_profile", R"({"num_steps":0})", 400, "invalid_value", "num_steps"},
+      {"/start_profile", R"({"activities":["GPU"]})", 400, "unsupported_parameter", "activities"},
+      {"/start_profile", R"({"output_dir":"../x"})", 400, "invalid_value", "output_dir"},
       {"/set_internal_state", "{}", 400, "missing_required_parameter", "server_args"},
       {"/set_internal_state", R"({"server_args":{"log_level":"loud"}})", 400, "invalid_value",
        "server_args.log_level"},
