@@ -238,7 +238,11 @@ Server::Prepared Server::prepare_ollama_show(const Json& body, const Asker& /*as
   if (std::optional<ApiError> error = check_ollama_model(name)) {
     return *std::move(error);
   }
-  return [](Server& server, Transaction transaction) {
+  if (std::optional<ApiError> error = check_fields(fields.ignored())) {
+    return *std::move(error);
+  }
+  return [ignored = fields.ignored()](Server& server, Transaction transaction) {
+    transaction.add_ignored_fields(ignored);
     transaction.send_json(description_of(server.parts_.service.model()));
   };
 }
@@ -258,7 +262,11 @@ Server::Prepared Server::prepare_ollama_pull(const Json& body, const Asker& /*as
   if (std::optional<ApiError> error = check_ollama_model(name)) {
     return *std::move(error);
   }
-  return [is_stream](Server&, Transaction transaction) {
+  if (std::optional<ApiError> error = check_fields(fields.ignored())) {
+    return *std::move(error);
+  }
+  return [is_stream, ignored = fields.ignored()](Server&, Transaction transaction) {
+    transaction.add_ignored_fields(ignored);
     const std::string text = to_text(JsonObject{{"status", "success"}});
     if (is_stream) {
       transaction.send(200, "application/x-ndjson", text + "\n");

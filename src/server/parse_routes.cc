@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "api/output_parser.h"
@@ -49,8 +50,10 @@ bool starts_inside(const ReasoningFormat& format, const std::string& text) {
   return end != std::string::npos && text.find(format.begin) > end;
 }
 
-std::function<void(Server&, Transaction)> answer(const Json& json) {
-  return [text = to_text(json)](Server&, Transaction transaction) {
+std::function<void(Server&, Transaction)> answer(const Json& json,
+                                                 std::vector<std::string> ignored) {
+  return [text = to_text(json), ignored = std::move(ignored)](Server&, Transaction transaction) {
+    transaction.add_ignored_fields(ignored);
     transaction.send(200, "application/json", text);
   };
 }
@@ -71,13 +74,16 @@ Server::Prepared Server::prepare_separate_reasoning(const Json& body,
   if (!fields.ok()) {
     return *fields.error();
   }
+  if (std::optional<ApiError> error = check_fields(fields.ignored())) {
+    return *std::move(error);
+  }
   format.starts_in_reasoning = starts_inside(*format.reasoning, text);
   std::string reasoning;
   std::string rest;
   for (const OutputPiece& piece : parse(std::move(format), text)) {
     (piece.kind == OutputPiece::Kind::kReasoning ? reasoning : rest) += piece.text;
   }
-  return answer(JsonObject{{"reasoning_text", reasoning}, {"text", rest}});
+  return answer(JsonObject{{"reasoning_text", reasoning}, {"text", rest}}, fields.ignored());
 }
 
 // {text, tools, tool_call_parser} -> {normal_text, calls: [{tool_index, name, parameters}]}
@@ -94,6 +100,9 @@ Server::Prepared Server::prepare_parse_function_call(const Json& body,
   format.declared = read_tool_use(fields).tools;
   if (!fields.ok()) {
     return *fields.error();
+  }
+  if (std::optional<ApiError> error = check_fields(fields.ignored())) {
+    return *std::move(error);
   }
   std::string rest;
   JsonArray calls;
@@ -113,7 +122,7 @@ Server::Prepared Server::prepare_parse_function_call(const Json& body,
         break;
     }
   }
-  return answer(JsonObject{{"normal_text", rest}, {"calls", std::move(calls)}});
+  return answer(JsonObject{{"normal_text", rest}, {"calls", std::move(calls)}}, fields.ignored());
 }
 
 }  // namespace plumb

@@ -170,15 +170,17 @@ void Server::abandon_preparations() {
   preparations_.clear();
 }
 
-Server::Prepared Server::answer_with(const std::variant<Json, ApiError>& result) {
+Server::Prepared Server::answer_with(const std::variant<Json, ApiError>& result,
+                                     std::vector<std::string> ignored) {
   if (const auto* error = std::get_if<ApiError>(&result)) {
     return *error;
   }
-  return answer_with_text(to_text(std::get<Json>(result)));
+  return answer_with_text(to_text(std::get<Json>(result)), std::move(ignored));
 }
 
-Server::Prepared Server::answer_with_text(std::string json) {
-  return [json = std::move(json)](Server&, Transaction transaction) {
+Server::Prepared Server::answer_with_text(std::string json, std::vector<std::string> ignored) {
+  return [json = std::move(json), ignored = std::move(ignored)](Server&, Transaction transaction) {
+    transaction.add_ignored_fields(ignored);
     transaction.send(200, "application/json", json);
   };
 }

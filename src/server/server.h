@@ -145,10 +145,12 @@ class Server final : public HttpHandler {
   void abandon(Preparation* preparation, const ApiError& error);
   void abandon_preparations();
   static ApiError shutting_down();
-  /// Sends an object that is written out here, not on the loop, or passes the error on.
-  static Prepared answer_with(const std::variant<Json, ApiError>& result);
+  /// Sends an object that is written out here, not on the loop, or passes the error on; `ignored`
+  /// are fields that the header names.
+  static Prepared answer_with(const std::variant<Json, ApiError>& result,
+                              std::vector<std::string> ignored = {});
   /// Sends a text that is JSON.
-  static Prepared answer_with_text(std::string json);
+  static Prepared answer_with_text(std::string json, std::vector<std::string> ignored = {});
   Prepared prepare_body(const std::string& body, Prepare prepare, const Asker& asker) const;
 
   /// Makes the response of a checked conversation, once its prompt is there.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -21,6 +22,24 @@ Json labels_of(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
     labels.emplace_back(token_label(std::string(tokenizer.token_bytes(id))));
   }
   return labels;
+}
+
+// Takes over from the reader of a conversation what it knew of a body, and what of its nested
+// objects it did not know.
+void absorb_conversation(const JsonObject& body, const std::vector<std::string>& ignored,
+                         FieldReader* fields) {
+  JsonObject nested;
+  for (const std::string& path : ignored) {
+    if (body.find(path) == nullptr) {
+      nested.set(path, true);
+    }
+  }
+  for (const JsonMember& member : body) {
+    if (std::find(ignored.begin(), ignored.end(), member.key) == ignored.end()) {
+      fields->find(member.key);
+    }
+  }
+  fields->absorb(FieldReader(nested));
 }
 
 }  // namespace
@@ -112,6 +131,7 @@ std::variant<Json, ApiError> Server::tokenize_messages(const Json& body,
   if (const auto* error = std::get_if<ApiError>(&read)) {
     return *error;
   }
+  absorb_conversation(body.as_object(), std::get<ChatRequest>(read).ignored_fields, &fields);
   const auto prompt = parts_.service.model().chat_prompt(std::get<ChatRequest>(read));
   if (const auto* error = std::get_if<ApiError>(&prompt)) {
     return *error;
@@ -134,16 +154,18 @@ Server::Prepared Server::prepare_tokenize(const Json& body, const Asker& /*asker
   if (std::optional<ApiError> error = check_model(fields.text("model").value_or(""))) {
     return *std::move(error);
   }
-  if (fields.has("content")) {
-    return answer_with(tokenize_content(fields));
-  }
-  if (fields.has("messages")) {
-    return answer_with(tokenize_messages(body, fields));
-  }
-  if (!fields.has("prompt")) {
+  if (!fields.has("content") && !fields.has("messages") && !fields.has("prompt")) {
     return ApiError::missing("prompt");
   }
-  return answer_with(tokenize_prompt(fields));
+  auto result = fields.has("content")    ? tokenize_content(fields)
+                : fields.has("messages") ? tokenize_messages(body, fields)
+                                         : tokenize_prompt(fields);
+  std::vector<std::string> ignored = fields.ignored();
+  if (std::optional<ApiError> error = check_fields(ignored);
+      error && std::holds_alternative<Json>(result)) {
+    return *std::move(error);
+  }
+  return answer_with(std::move(result), std::move(ignored));
 }
 
 Server::Prepared Server::prepare_detokenize(const Json& body, const Asker& /*asker*/) const {
@@ -153,11 +175,18 @@ Server::Prepared Server::prepare_detokenize(const Json& body, const Asker& /*ask
   FieldReader fields(body.as_object());
   const JsonArray* items = fields.array("tokens", limits_.max_token_ids);
   const bool skip_special = fields.boolean("skip_special_tokens").value_or(true);
+  const std::string model = fields.text("model").value_or("");
   if (items == nullptr) {
     fields.fail(ApiError::missing("tokens"));
   }
   if (!fields.ok()) {
     return *fields.error();
+  }
+  if (std::optional<ApiError> error = check_model(model)) {
+    return *std::move(error);
+  }
+  if (std::optional<ApiError> error = check_fields(fields.ignored())) {
+    return *std::move(error);
   }
   const Tokenizer& tokenizer = parts_.service.model().tokenizer();
   std::vector<TokenId> ids;
@@ -172,7 +201,8 @@ Server::Prepared Server::prepare_detokenize(const Json& body, const Asker& /*ask
     ids.push_back(static_cast<TokenId>(id));
   }
   const std::string text = tokenizer.decode(ids, {skip_special});
-  return answer_with(Json(JsonObject{{"text", text}, {"prompt", text}, {"content", text}}));
+  return answer_with(Json(JsonObject{{"text", text}, {"prompt", text}, {"content", text}}),
+                     fields.ignored());
 }
 
 Server::Prepared Server::prepare_template(const Json& body, const Asker& /*asker*/) const {
@@ -180,11 +210,15 @@ Server::Prepared Server::prepare_template(const Json& body, const Asker& /*asker
   if (const auto* error = std::get_if<ApiError>(&read)) {
     return *error;
   }
+  const std::vector<std::string>& ignored = std::get<ChatRequest>(read).ignored_fields;
+  if (std::optional<ApiError> error = check_fields(ignored)) {
+    return *std::move(error);
+  }
   auto text = parts_.service.model().chat_text(std::get<ChatRequest>(read));
   if (auto* error = std::get_if<ApiError>(&text)) {
     return std::move(*error);
   }
-  return answer_with(Json(JsonObject{{"prompt", std::get<std::string>(std::move(text))}}));
+  return answer_with(Json(JsonObject{{"prompt", std::get<std::string>(std::move(text))}}), ignored);
 }
 
 }  // namespace plumb
