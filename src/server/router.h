@@ -35,6 +35,9 @@ class Router {
 
   RouteMatch match(std::string_view method, std::string_view path) const;
 
+  /// In the order of addition.
+  const std::vector<Route>& routes() const { return routes_; }
+
   /// Every path once, in the order of addition.
   std::vector<std::string> paths() const;
 

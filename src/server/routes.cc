@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/ids.h"
+#include "server/openapi.h"
 #include "server/server.h"
 
 namespace plumb {
@@ -56,6 +57,7 @@ void Server::add_routes() {
     x.send_json(JsonObject{{"version", parts_.version}});
   });
   add_web_routes();
+  add_openapi_route(router_, parts_.version, options_.root_path);
 }
 
 ResponseEnvelope Server::envelope(std::string id, const GenerationParams& params) const {

@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// A file of the web console, as it was when the program was built.
+/// A file, as it was when the program was built.
 struct WebAsset {
   std::string_view name;  ///< "chat.css": all files lie in one folder
   std::string_view content_type;
@@ -14,10 +14,10 @@ struct WebAsset {
   std::string_view content;
 };
 
-/// All files, by name.
+/// All files of the web console, by name.
 std::span<const WebAsset> web_assets();
 
-/// The file of that name; null if there is none.
+/// The file of the web console of that name; null if there is none.
 const WebAsset* find_web_asset(std::string_view name);
 
 }  // namespace plumb

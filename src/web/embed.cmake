@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DFOLDER=static -DOUTPUT=x.cc -P embed.cmake: writes every file of the folder into a table of WebAsset, by name.
+# cmake -DFOLDER=static -DOUTPUT=x.cc -DHEADER=web/assets.h -DFUNCTION=web_assets -P embed.cmake: writes every file of
+# the folder into a table of WebAsset, by name, and the function of the header that returns it.
 set(type_css "text/css; charset=utf-8")
 set(type_html "text/html; charset=utf-8")
 set(type_js "text/javascript; charset=utf-8")
+set(type_json "application/json")
 set(type_svg "image/svg+xml")
 
 file(GLOB names RELATIVE ${FOLDER} ${FOLDER}/*)
@@ -29,7 +31,7 @@ file(WRITE ${OUTPUT} "// SPDX-License-Identifier: Apache-2.0
 // Written by src/web/embed.cmake.
 #include <array>
 
-#include \"web/assets.h\"
+#include \"${HEADER}\"
 
 namespace plumb {
 namespace {
@@ -40,7 +42,7 @@ ${rows}};
 
 }  // namespace
 
-std::span<const WebAsset> web_assets() {
+std::span<const WebAsset> ${FUNCTION}() {
   return kAssets;
 }
 
