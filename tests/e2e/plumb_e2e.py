@@ -3,12 +3,14 @@
 
 import contextlib
 import http.client
+import importlib.util
 import json
 import os
 import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -40,6 +42,30 @@ def fetched(name="smollm2-135m-instruct"):
         if model["name"] == name and model["fetched"]:
             return model["path"]
     return None
+
+
+def interpreter_with(package):
+    """The interpreter of scripts/venv that has a package: some have an environment of their own. May be None."""
+    if importlib.util.find_spec(package) is not None:
+        return sys.executable
+    other = pathlib.Path(f"{sys.prefix}-{package}", "bin", "python3")
+    return str(other) if other.exists() else None
+
+
+def stay_on_loopback():
+    """From now on nobody finds a host beyond this machine; returns the list of those that were looked for."""
+    asked = []
+    look_up = socket.getaddrinfo
+
+    def guarded(host, *arguments, **keywords):
+        name = host.decode() if isinstance(host, bytes) else host
+        if name not in (None, "localhost", "127.0.0.1", "::1"):
+            asked.append(name)
+            raise socket.gaierror(socket.EAI_NONAME, f"{name} is beyond this machine")
+        return look_up(host, *arguments, **keywords)
+
+    socket.getaddrinfo = guarded
+    return asked
 
 
 @contextlib.contextmanager

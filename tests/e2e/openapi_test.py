@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The document of the API: it names the routes and the fields that there are, and requests that are made
+from it are answered as it says."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import unittest
+
+import plumb_e2e as e2e
+
+try:
+    import hypothesis
+    import requests
+    import schemathesis
+    from schemathesis.specs.openapi import checks
+except ImportError:
+    e2e.skip("the schemathesis package is not installed (scripts/venv)")
+
+SOURCE = pathlib.Path(os.environ.get("PLUMB_SOURCE_DIR", ".")) / "src"
+MODEL = "tiny"
+MAX_NAMES = 10  # that the header of ignored fields holds
+CASES_WITH_BODY = 70  # of an operation in each of the two modes
+CASES_WITHOUT_BODY = 8
+# It takes long to make up a conversation, and several routes read the same one.
+CASES_OF = {"/v1/chat/completions": 40, "/v1/messages": 40, "/tokenize": 20, "/parse_function_call": 20,
+            "/apply-template": 8, "/v1/tokenize": 8, "/v1/messages/count_tokens": 8, "/v1/detokenize": 8}
+FEW_FIELDS = 3
+MIN_CASES = 2000
+CHECKS = [checks.status_code_conformance, checks.content_type_conformance,
+          checks.response_schema_conformance]
+# An overloaded server, and a request whose own time is over: what the document calls an answer.
+BUSY = ("engine_overloaded", "timeout", "overloaded_error", "timeout_error")
+KNOWN_IDS = {"/v1/models/{id}": [MODEL], "/web/{id}": ["chat.js", "chat.css", "icon.svg"]}
+
+
+def resolved(document, item):
+    while "$ref" in item:
+        name = item["$ref"]
+        item = document
+        for part in name.removeprefix("#/").split("/"):
+            item = item[part]
+    return item
+
+
+def parts_of(document, schema):
+    """The schemas that a schema consists of, and itself."""
+    schema = resolved(document, schema)
+    yield schema
+    for keyword in ("allOf", "anyOf"):
+        for part in schema.get(keyword, []):
+            yield from parts_of(document, part)
+
+
+def examples_of(document, schema):
+    """An example of each form that the schema has."""
+    schema = resolved(document, schema)
+    if "examples" in schema:
+        return schema["examples"]
+    return [example for form in schema["anyOf"] for example in examples_of(document, form)]
+
+
+def operations(document):
+    """(path, method, operation), the one that ends the server's work last."""
+    found = [(path, method, operation) for path, item in document["paths"].items()
+             for method, operation in item.items() if method != "parameters"]
+    return sorted(found, key=lambda row: row[0] == "/drain")
+
+
+def body_schema(operation):
+    return operation["requestBody"]["content"]["application/json"]["schema"]
+
+
+class Document(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = e2e.folder()
+        cls.model = e2e.dummy(cls.stack.__enter__(), "tiny.gguf", "--context", "128")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stack.__exit__(None, None, None)
+
+    def serve(self, *arguments):
+        return e2e.Server(self.model, "--served-model-name", MODEL, *arguments)
+
+    def document_of(self, server):
+        status, headers, body = server.request("GET", "/openapi.json")
+        self.assertEqual((status, headers["content-type"]), (200, "application/json"))
+        return json.loads(body)
+
+    def test_it_names_every_route_and_no_other(self):
+        written = set()
+        for path in (SOURCE / "server/openapi").glob("*.json"):
+            written |= set(json.loads(path.read_text()).get("paths", {}))
+        with self.serve() as server:
+            document = self.document_of(server)
+            message = server.post("/no/such/route", {})[1]["error"]["message"]
+            served = message.split(": ", 1)[1].split(", ")
+            self.assertEqual(sorted(document["paths"]), sorted(served))
+            self.assertEqual(written, set(served))
+            for path in served:
+                asked = path.replace("{id}", "some")
+                _, headers, _ = server.request("PATCH", asked)
+                expected = {method.upper() for known, method, _ in operations(document)
+                            if re.fullmatch(known.replace("{id}", "[^/]+"), asked)}
+                self.assertEqual(set(headers["allow"].split(", ")), expected, path)
+
+    def test_a_route_that_is_not_served_is_not_named(self):
+        with self.serve("--no-web", "--root-path", "/llm") as server:
+            status, _, body = server.request("GET", "/llm/openapi.json")
+            self.assertEqual(status, 200)
+            document = json.loads(body)
+            self.assertNotIn("/web/{id}", document["paths"])
+            self.assertEqual(document["servers"], [{"url": "/llm"}])
+
+    def test_it_names_every_field_that_is_read_and_no_other(self):
+        names = set()
+        for folder in ("api", "server"):
+            for path in (SOURCE / folder).glob("*.[ch]*"):
+                names |= set(re.findall(r'"([a-z][a-z_]{0,40})"', path.read_text()))
+        with self.serve() as server:
+            document = self.document_of(server)
+            for path, method, operation in operations(document):
+                if "requestBody" in operation:
+                    self.check_fields(server, document, (method.upper(), path), operation, names)
+
+    def check_fields(self, server, document, route, operation, names):
+        documented, read = set(), set()
+        for part in parts_of(document, body_schema(operation)):
+            documented |= set(part.get("properties", {}))
+        candidates = sorted(names | documented)
+        for body in examples_of(document, body_schema(operation)):
+            body = {**body, "model": MODEL} if "model" in body else body
+            for i in range(0, len(candidates), MAX_NAMES):
+                some = {name: None for name in candidates[i:i + MAX_NAMES]}
+                status, headers, answer = server.request(*route, {**some, **body})
+                self.assertEqual(status, 200, (route, body, answer))
+                ignored = headers.get("x-plumb-ignored-fields", "").split(", ")
+                read |= set(some) - set(ignored)
+                for name in sorted(set(some) - set(ignored) - documented):
+                    _, _, answer = server.request(*route, {**body, name: "x"})
+                    self.assertIn(f"unsupported parameter: '{name}'", answer.decode(),
+                                  f"{route}: read, and not documented")
+        self.assertEqual(documented - read, set(), f"{route}: documented, and not read")
+
+    def test_unknown_fields_are_refused_where_fields_are_strict(self):
+        with self.serve("--strict-fields") as server:
+            document = self.document_of(server)
+            for path, method, operation in operations(document):
+                if "requestBody" in operation:
+                    for body in examples_of(document, body_schema(operation)):
+                        body = {**body, "model": MODEL} if "model" in body else body
+                        status, _, answer = server.request(method.upper(), path, {**body, "mood": 1})
+                        self.assertEqual(status, 400, path)
+                        self.assertIn("unknown parameter: 'mood'", answer.decode(), path)
+
+    def test_requests_made_from_it_are_answered_as_it_says(self):
+        with self.serve() as server:
+            schema = schemathesis.openapi.from_dict(self.document_of(server))
+            schema.config.update(base_url=server.url)
+            run = Cases(server)
+            found = {(op.path, op.method): op
+                     for op in (result.ok() for result in schema.get_all_operations())}
+            for path, method, operation in operations(schema.raw_schema):
+                has_body = "requestBody" in operation
+                num_cases = CASES_OF.get(path, CASES_WITH_BODY if has_body else CASES_WITHOUT_BODY)
+                required = set()
+                if has_body:
+                    for part in parts_of(schema.raw_schema, body_schema(operation)):
+                        required |= set(part.get("required", []))
+                for mode in schemathesis.GenerationMode:
+                    run.try_operation(found[path, method], mode, num_cases, required)
+            print(f"{run.num_cases} cases, {run.num_answered} answered with 200")
+            self.assertEqual(run.failures, [])
+            self.assertGreaterEqual(run.num_cases, MIN_CASES)
+            self.assertGreater(run.num_answered, MIN_CASES / 10)
+
+
+class Cases:
+    """Requests that are made from the document, and what was wrong with their answers."""
+
+    def __init__(self, server):
+        self.server = server
+        self.session = requests.Session()
+        self.num_cases = 0
+        self.num_answered = 0
+        self.failures = []
+        self.response_ids = []
+
+    def try_operation(self, operation, mode, num_cases, required):
+        @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
+        @hypothesis.settings(max_examples=num_cases, derandomize=True, deadline=None, database=None,
+                             suppress_health_check=list(hypothesis.HealthCheck),
+                             phases=[hypothesis.Phase.generate])
+        def run(case):
+            self.num_cases += 1
+            if self.num_cases % 2 == 0:
+                self.make_likely(case, required)
+            self.try_case(case)
+
+        with contextlib.suppress(hypothesis.errors.Unsatisfiable):  # a request without parameters has no errors
+            run()
+
+    def make_likely(self, case, required):
+        """Has the case name things that there are, and say little: more of it comes to be looked at."""
+        if isinstance(case.body, dict):
+            others = sorted(set(case.body) - required)
+            first = self.num_cases % max(len(others), 1)
+            kept = required | set(others[first:first + FEW_FIELDS])
+            case.body = {name: value for name, value in case.body.items() if name in kept}
+            if isinstance(case.body.get("model"), str):
+                case.body["model"] = MODEL
+        ids = KNOWN_IDS.get(case.operation.path, self.response_ids)
+        if "id" in case.path_parameters and ids:
+            case.path_parameters["id"] = ids[self.num_cases // 2 % len(ids)]
+
+    def try_case(self, case):
+        answer = case.call(session=self.session, timeout=60)
+        if answer.status_code == 200:
+            self.num_answered += 1
+            if case.operation.path == "/v1/responses" and "json" in answer.headers["content-type"][0]:
+                self.response_ids.append(answer.json()["id"])
+        try:
+            if answer.status_code >= 500 and not any(word in answer.text for word in BUSY):
+                raise AssertionError(f"{answer.status_code} {answer.text}")
+            case.validate_response(answer, checks=CHECKS)
+        except (AssertionError, schemathesis.errors.FailureGroup) as error:
+            self.failures.append(f"{case.as_curl_command()}\n{error}")
+
+
+if __name__ == "__main__":
+    unittest.main()
