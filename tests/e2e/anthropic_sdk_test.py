@@ -138,6 +138,19 @@ class Messages(AnthropicClient):
                 streamed = stream.get_final_message()
             self.assertEqual(streamed.parsed_output, answer.parsed_output)
 
+    def test_the_async_client_parses_a_class_whole_and_streamed(self):
+        fields = self.fields({"temperature": 1.5, "seed": 3}, max_tokens=300, output_format=Part)
+
+        async def run():
+            async with self.new_client(anthropic.AsyncAnthropic) as client:
+                whole = await client.messages.parse(**fields)
+                async with client.messages.stream(**fields) as stream:
+                    return whole, await stream.get_final_message()
+
+        whole, streamed = asyncio.run(run())
+        self.assertIsInstance(whole.parsed_output, Part)
+        self.assertEqual(whole.parsed_output, streamed.parsed_output)
+
     def test_a_schema_in_output_config_is_held(self):
         schema = {"type": "array", "items": {"enum": [1, "two"]}, "minItems": 1, "maxItems": 3}
         answer = self.create({"temperature": 1}, max_tokens=200, output_config={
@@ -282,6 +295,19 @@ class Tools(AnthropicClient):
             self.assertEqual(len({block.id for block in content}), len(content))
         self.assertEqual([(block.name, block.input) for block in whole[:-1]],
                          [(block.name, block.input) for block in streamed[:-1]])
+
+    def test_the_async_client_gets_the_same_call(self):
+        fields = self.fields_of({"type": "any", "disable_parallel_tool_use": True})
+        (whole,) = self.client.messages.create(**fields).content
+
+        async def run():
+            async with self.new_client(anthropic.AsyncAnthropic) as client:
+                async with client.messages.stream(**fields) as stream:
+                    return (await stream.get_final_message()).content
+
+        (streamed,) = asyncio.run(run())
+        self.check(streamed)
+        self.assertEqual((streamed.name, streamed.input), (whole.name, whole.input))
 
     def test_auto_and_none_are_taken(self):
         for choice in ({"type": "auto"}, {"type": "none"}):

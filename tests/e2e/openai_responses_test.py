@@ -269,6 +269,42 @@ class Responses(unittest.TestCase):
         e2e.wait_until(lambda: self.server.metric("plumb_requests_running") == 0, 20,
                        "no request runs")
 
+    def test_an_async_stream_that_is_cancelled_in_its_middle_frees_its_place(self):
+        async def leave():
+            async with openai.AsyncOpenAI(base_url=self.base, api_key=KEYS[0],
+                                          max_retries=0) as client:
+                has_begun = asyncio.Event()
+
+                async def read():
+                    async for event in await client.responses.create(
+                            model="tiny", input="Hello", stream=True, **ENDLESS):
+                        if event.type == "response.output_text.delta":
+                            has_begun.set()
+
+                reading = asyncio.ensure_future(read())
+                await has_begun.wait()
+                reading.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await reading
+
+        asyncio.run(leave())
+        e2e.wait_until(lambda: self.server.metric("plumb_requests_running") == 0, 20,
+                       "no request runs")
+
+    def test_several_calls_are_as_many_items(self):
+        fields = {"tools": TOOLS[:1], "tool_choice": "required", "max_output_tokens": 200,
+                  "temperature": 1, "extra_body": {"ignore_eos": True, "seed": 5}}
+        whole = self.create(**fields)
+        streamed = self.check_events(list(self.create(**fields, stream=True)))
+        for response in (whole, streamed):
+            calls = response.output[:-1]  # the last item is cut
+            self.assertGreater(len(calls), 1)
+            self.assertEqual(len({call.call_id for call in calls}), len(calls))
+            for call in calls:
+                self.assertIn(json.loads(call.arguments)["city"], ("Oslo", "Rome"))
+        self.assertEqual([call.arguments for call in whole.output[:-1]],
+                         [call.arguments for call in streamed.output[:-1]])
+
     def test_another_key_finds_nothing(self):
         response = self.create()
         for look in (self.other.responses.retrieve, self.other.responses.delete,

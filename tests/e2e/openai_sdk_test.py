@@ -253,6 +253,111 @@ class OpenAiClient(unittest.TestCase):
             "GET", "/metrics")[2].decode().find("plumb_requests_running 0") > 0, 20,
                        "no request runs")
 
+    def test_an_async_stream_that_is_cancelled_in_its_middle_frees_its_place(self):
+        async def leave():
+            async with openai.AsyncOpenAI(base_url=self.base, api_key=KEY,
+                                          max_retries=0) as client:
+                has_begun = asyncio.Event()
+
+                async def read():
+                    async for _ in await client.chat.completions.create(
+                            model="tiny", messages=CHAT, max_tokens=1500, stream=True,
+                            extra_body={"ignore_eos": True}):
+                        has_begun.set()
+
+                reading = asyncio.ensure_future(read())
+                await has_begun.wait()
+                reading.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await reading
+
+        asyncio.run(leave())
+        e2e.wait_until(lambda: self.server.metric("plumb_requests_running") == 0, 20,
+                       "no request runs")
+
+    def test_the_async_client_parses_a_class_whole_and_streamed(self):
+        fields = {"model": "tiny", "messages": CHAT, "response_format": Part, "max_tokens": 400,
+                  "temperature": 1.5, "seed": 3}
+
+        async def run():
+            async with openai.AsyncOpenAI(base_url=self.base, api_key=KEY,
+                                          _strict_response_validation=True) as client:
+                whole = await client.chat.completions.parse(**fields)
+                async with client.chat.completions.stream(**fields) as stream:
+                    async for _ in stream:
+                        pass
+                    streamed = await stream.get_final_completion()
+                return [answer.choices[0].message.parsed for answer in (whole, streamed)]
+
+        whole, streamed = asyncio.run(run())
+        self.assertIsInstance(whole, Part)
+        self.assertEqual(whole, streamed)
+
+
+class Overload(unittest.TestCase):
+    """One request runs, for long, one waits, others are sent away."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = e2e.folder()
+        folder = cls.stack.__enter__()
+        keys = folder / "keys"
+        keys.write_text(KEY + "\n")
+        keys.chmod(0o600)
+        cls.server = e2e.Server(
+            e2e.dummy(folder, "tiny.gguf", "--context", "32768"), "--api-key-file", keys,
+            "--served-model-name", "tiny", "--max-num-seqs", "1", "--max-queued-requests", "1",
+            "--header-delay", "0")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        cls.stack.__exit__(None, None, None)
+
+    def client(self, on_response=None, **fields):
+        hooks = {"response": [on_response] if on_response else []}
+        return openai.OpenAI(**{"base_url": self.server.url + "/v1", "api_key": KEY,
+                                "http_client": openai.DefaultHttpxClient(event_hooks=hooks),
+                                **fields})
+
+    def test_a_client_comes_again_after_503(self):
+        fields = {"model": "tiny", "messages": CHAT, "extra_body": {"ignore_eos": True}}
+        statuses = []
+        with self.client(max_retries=0) as client:
+            running = client.chat.completions.create(**fields, max_tokens=30000, stream=True)
+            next(iter(running))
+            waiting = client.chat.completions.create(**fields, max_tokens=3, stream=True)
+            with self.assertRaises(openai.InternalServerError) as caught:
+                client.chat.completions.create(**fields, max_tokens=3)
+            self.assertEqual((caught.exception.status_code, caught.exception.code),
+                             (503, "engine_overloaded"))
+            self.assertGreaterEqual(int(caught.exception.response.headers["retry-after"]), 1)
+
+            def seen(response):
+                statuses.append(response.status_code)
+                running.close()
+
+            with self.client(seen, max_retries=5) as patient:
+                answer = patient.chat.completions.create(**fields, max_tokens=3)
+            self.assertEqual(answer.usage.completion_tokens, 3)
+            self.assertEqual((statuses[0], statuses[-1]), (503, 200))
+            self.assertEqual([c.choices[0].finish_reason for c in waiting][-1], "length")
+
+    def test_a_client_comes_again_after_429(self):
+        wrong = "sk-wrong-0123456789abcdef"
+        for _ in range(100):  # keys that are wrong, one after the other
+            status, headers, _ = self.server.request(
+                "GET", "/v1/models", headers={"authorization": f"Bearer {wrong}"})
+            if status == 429:
+                break
+        self.assertEqual((status, headers["retry-after"]), (429, "1"))
+        statuses = []
+        with self.client(lambda response: statuses.append(response.status_code), api_key=wrong,
+                         max_retries=5) as client, \
+                self.assertRaises(openai.AuthenticationError):
+            client.models.list()
+        self.assertEqual((statuses[0], statuses[-1]), (429, 401))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tools through the official openai client: a tiny model in the format of Hermes, and SmolLM2."""
 
+import asyncio
 import json
 import typing
 import unittest
@@ -132,6 +133,37 @@ class TinyModelInHermesFormat(ToolCalls, unittest.TestCase):
     def test_strict_tools_are_taken_where_calling_is_free(self):
         answer = self.client.chat.completions.create(**self.fields(max_tokens=8))
         self.assertIn(answer.choices[0].finish_reason, ("length", "stop", "tool_calls"))
+
+    def test_several_calls_come_whole_and_streamed(self):
+        fields = self.fields(tool_choice="required", parallel_tool_calls=True,
+                             extra_body={"ignore_eos": True})
+        whole = self.client.chat.completions.create(**fields).choices[0].message.tool_calls
+        self.assertGreater(len(whole), 2)
+        self.assertEqual(len({call.id for call in whole}), len(whole))
+        for call in whole[:-1]:  # the last one is cut
+            MODELS[call.function.name].model_validate_json(call.function.arguments)
+        streamed = []
+        for chunk in self.client.chat.completions.create(**fields, stream=True):
+            for call in chunk.choices[0].delta.tool_calls or []:
+                if call.index == len(streamed):
+                    streamed.append([call.function.name, ""])
+                streamed[call.index][1] += call.function.arguments or ""
+        self.assertEqual(streamed[:-1],
+                         [[c.function.name, c.function.arguments] for c in whole[:-1]])
+
+    def test_the_async_client_gets_the_same_call(self):
+        fields = self.fields(tool_choice="required")
+        whole = self.check(self.client.chat.completions.create(**fields).choices[0].message)
+
+        async def run():
+            async with openai.AsyncOpenAI(base_url=self.server.url + "/v1",
+                                          api_key="none") as client:
+                async with client.chat.completions.stream(**fields) as stream:
+                    return (await stream.get_final_completion()).choices[0].message
+
+        (streamed,) = asyncio.run(run()).tool_calls
+        self.assertEqual((streamed.function.name, streamed.function.arguments),
+                         (whole.name, whole.arguments))
 
 
 class SmolLm2(ToolCalls, unittest.TestCase):
