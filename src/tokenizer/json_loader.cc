@@ -60,7 +60,7 @@ class Loader {
     PLUMB_RETURN_IF_ERROR(read_post_processor());
     apply_config_to_affixes();
     read_end_of_generation();
-    parts_.clean_spaces = bool_field(config_, "clean_up_tokenization_spaces", false);
+    parts_.clean_spaces = bool_field(config_, "clean_up_tokenization_spaces", cleans_spaces_);
     return std::make_unique<Tokenizer>(std::move(parts_));
   }
 
@@ -92,7 +92,10 @@ class Loader {
     if (type != nullptr && type->is_string()) {
       kind_ = type->as_string();
     } else {
-      kind_ = model_->find("merges") != nullptr ? "BPE" : "";
+      kind_ = untyped_kind();
+    }
+    if (kind_ == "WordPiece") {
+      return {};
     }
     if (kind_ != "BPE" && kind_ != "Unigram") {
       return {Code::kUnsupported, "tokenizer.json: model '" + kind_ + "' is not supported"};
@@ -105,6 +108,14 @@ class Loader {
     }
     byte_fallback_ = bool_field(*model_, "byte_fallback", false);
     return {};
+  }
+
+  // Older files do not say what they hold.
+  const char* untyped_kind() const {
+    if (model_->find("merges") != nullptr) {
+      return "BPE";
+    }
+    return model_->find("max_input_chars_per_word") != nullptr ? "WordPiece" : "";
   }
 
   TokenType plain_type(std::string_view text) const {
@@ -265,6 +276,37 @@ class Loader {
                      .fuse_unknown = bool_field(*model_, "fuse_unk", false)});
   }
 
+  Result<WordPieceModel> make_wordpiece() {
+    PLUMB_ASSIGN(const std::string unknown, string_field(*model_, "unk_token"));
+    PLUMB_ASSIGN(word_prefix_, string_field(*model_, "continuing_subword_prefix"));
+    if (word_prefix_.empty()) {
+      return malformed("continuing_subword_prefix is empty");
+    }
+    unknown_ = parts_.vocab->find(unknown);
+    WordPieceOptions options{.unknown = unknown_};
+    if (const Json* limit = model_->find("max_input_chars_per_word"); limit != nullptr) {
+      if (!limit->to_int64(&options.max_word_chars) || options.max_word_chars < 1) {
+        return malformed("max_input_chars_per_word is no positive integer");
+      }
+    }
+    return wordpiece_with_prefix(*parts_.vocab, word_prefix_, options);
+  }
+
+  Result<JsonModel> make_model(bool byte_level) {
+    if (kind_ == "Unigram") {
+      return JsonModel(UnigramModel(*parts_.vocab, {.unknown = unknown_,
+                                                    .byte_fallback = byte_fallback_,
+                                                    .match_byte_tokens = true,
+                                                    .exact_scores = scores_}));
+    }
+    if (kind_ == "WordPiece") {
+      PLUMB_ASSIGN(WordPieceModel model, make_wordpiece());
+      return JsonModel(std::move(model));
+    }
+    PLUMB_ASSIGN(BpeModel model, make_bpe(byte_level));
+    return JsonModel(std::move(model));
+  }
+
   Status make_pipeline() {
     PLUMB_ASSIGN(Normalizer normalizer, Normalizer::create(component("normalizer")));
     PLUMB_ASSIGN(JsonPreTokenizer cutter, JsonPreTokenizer::create(component("pre_tokenizer")));
@@ -284,17 +326,7 @@ class Loader {
       normalized.push_back(std::move(token));
     }
     parts_.splitter = std::make_unique<AddedTokenSplitter>(raw);
-    if (kind_ == "Unigram") {
-      UnigramModel model(*parts_.vocab, {.unknown = unknown_,
-                                         .byte_fallback = byte_fallback_,
-                                         .match_byte_tokens = true,
-                                         .exact_scores = scores_});
-      parts_.model = std::make_unique<JsonTextModel>(
-          JsonTextModel::Stages{std::move(normalizer), std::move(cutter), std::move(model),
-                                std::move(normalized), std::move(raw_specials)});
-      return {};
-    }
-    PLUMB_ASSIGN(BpeModel model, make_bpe(cutter.is_byte_level()));
+    PLUMB_ASSIGN(JsonModel model, make_model(cutter.is_byte_level()));
     parts_.model = std::make_unique<JsonTextModel>(
         JsonTextModel::Stages{std::move(normalizer), std::move(cutter), std::move(model),
                               std::move(normalized), std::move(raw_specials)});
@@ -308,8 +340,15 @@ class Loader {
     bool byte_level = false;
     for (const Json* step : steps) {
       PLUMB_ASSIGN(const std::string type, string_field(*step, "type"));
+      if (type == "WordPiece") {
+        cleans_spaces_ = bool_field(*step, "cleanup", true);
+      }
       byte_level = byte_level || type == "ByteLevel";
       parts_.adds_space_prefix = parts_.adds_space_prefix || strips_front(*step, type);
+    }
+    if (kind_ == "WordPiece") {
+      fill_word_bytes();
+      return {};
     }
     for (TokenId id = 0; id < parts_.vocab->size(); ++id) {
       const std::string_view text = parts_.vocab->text(id);
@@ -321,6 +360,21 @@ class Loader {
                                  : sentencepiece_bytes(text, is_added ? TokenType::kNormal : type));
     }
     return {};
+  }
+
+  // A word brings the space before it, which the first one of a text loses.
+  void fill_word_bytes() {
+    parts_.adds_space_prefix = true;
+    for (TokenId id = 0; id < parts_.vocab->size(); ++id) {
+      const std::string_view text = parts_.vocab->text(id);
+      if (parts_.vocab->type(id) == TokenType::kControl) {
+        parts_.bytes.emplace_back(text);
+      } else if (text.starts_with(word_prefix_)) {
+        parts_.bytes.emplace_back(text.substr(word_prefix_.size()));
+      } else {
+        parts_.bytes.push_back(" " + std::string(text));
+      }
+    }
   }
 
   static bool strips_front(const Json& step, std::string_view type) {
@@ -487,6 +541,8 @@ class Loader {
   const Json* model_ = nullptr;
   std::string kind_;
   bool byte_fallback_ = false;
+  bool cleans_spaces_ = false;
+  std::string word_prefix_;  // of a WordPiece vocabulary
   TokenId unknown_ = kNoToken;
   VocabLists lists_;
   std::vector<double> scores_;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "tokenizer/bert_text.h"
 #include "tokenizer/json_fields.h"
 #include "tokenizer/split_rules.h"
 
@@ -160,6 +161,13 @@ class PrefixSpaceStep final : public PreTokenizerStep {
   }
 };
 
+class BertWordsStep final : public PreTokenizerStep {
+ public:
+  void apply(std::string_view piece, bool /*is_first*/, PieceList* list) const override {
+    split_bert_words(piece, &list->cut);
+  }
+};
+
 // Writes spaces as the replacement and may put one in front.
 class MetaspaceStep final : public PreTokenizerStep {
  public:
@@ -277,6 +285,10 @@ Status add_step(const Json& config, bool* is_byte_level, Steps* steps) {
   }
   if (type == "Punctuation") {
     return add_punctuation(config, steps);
+  }
+  if (type == "BertPreTokenizer") {
+    steps->push_back(std::make_unique<BertWordsStep>());
+    return {};
   }
   if (type == "Whitespace") {
     PLUMB_RETURN_IF_ERROR(add_regex(R"re(\s+)re", Behavior::kRemoved, steps));

@@ -9,6 +9,8 @@ void JsonTextModel::encode_piece(std::string_view piece, EncodeScratch* scratch,
                                  std::vector<TokenId>* out) const {
   if (const auto* bpe = std::get_if<BpeModel>(&model_)) {
     bpe->encode_piece(piece, &scratch->merge, out);
+  } else if (const auto* words = std::get_if<WordPieceModel>(&model_)) {
+    words->encode_word(piece, out);
   } else {
     std::get<UnigramModel>(model_).encode(piece, out);
   }

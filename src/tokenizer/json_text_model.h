@@ -11,8 +11,12 @@
 #include "tokenizer/json_pre_tokenizer.h"
 #include "tokenizer/normalizer.h"
 #include "tokenizer/text_model.h"
+#include "tokenizer/wordpiece_model.h"
 
 namespace plumb {
+
+/// The kinds of `model` that a tokenizer.json may have.
+using JsonModel = std::variant<BpeModel, UnigramModel, WordPieceModel>;
 
 /// The pipeline of a tokenizer.json: normalizer, added tokens of the normalised text,
 /// pre-tokenizer, model.
@@ -21,7 +25,7 @@ class JsonTextModel final : public TextModel {
   struct Stages {
     Normalizer normalizer;
     JsonPreTokenizer pre_tokenizer;
-    std::variant<BpeModel, UnigramModel> model;
+    JsonModel model;
     std::vector<AddedToken> normalized_tokens;  ///< content is normalised already
     std::vector<std::string> raw_specials;      ///< special ones of these as the file writes them
   };
@@ -45,7 +49,7 @@ class JsonTextModel final : public TextModel {
   Normalizer normalizer_;
   AddedTokenSplitter splitter_;
   JsonPreTokenizer pre_tokenizer_;
-  std::variant<BpeModel, UnigramModel> model_;
+  JsonModel model_;
   std::vector<std::string> raw_specials_;
 };
 

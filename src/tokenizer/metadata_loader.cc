@@ -157,6 +157,12 @@ Defaults unigram_defaults() {
   return {.add_eos = true, .ids = {.eos = 1, .unknown = 2, .padding = 0}};
 }
 
+Defaults wordpiece_defaults() {
+  return {
+      .clean_spaces = true,
+      .ids = {.unknown = 100, .padding = 0, .separator = 102, .classification = 101, .mask = 103}};
+}
+
 Status make_unigram(const Metadata& metadata, bool add_space_prefix, TokenizerParts* parts) {
   std::string bytes;
   if (const auto* list = metadata.find<std::vector<std::int64_t>>(key("precompiled_charsmap"))) {
@@ -171,6 +177,20 @@ Status make_unigram(const Metadata& metadata, bool add_space_prefix, TokenizerPa
       .add_prefix = add_space_prefix};
   parts->model = std::make_unique<UnigramTextModel>(std::move(model), std::move(charsmap), spaces);
   return {};
+}
+
+// A text always stands between [CLS] and [SEP].
+void add_wordpiece(TokenizerParts* parts) {
+  const SpecialIds& special = parts->special;
+  parts->adds_space_prefix = true;
+  parts->model = std::make_unique<BertTextModel>(
+      wordpiece_with_mark(*parts->vocab, {.unknown = special.unknown.value_or(kNoToken)}));
+  if (special.classification) {
+    parts->prefix.push_back(*special.classification);
+  }
+  if (special.separator) {
+    parts->suffix.push_back(*special.separator);
+  }
 }
 
 // Phi-3 files do not say that their special tokens swallow the white space after them.
@@ -191,9 +211,20 @@ std::vector<TokenId> tokens_that_eat_space(const Metadata& metadata, std::string
   return ids;
 }
 
+void add_affixes(const Metadata& metadata, bool always_bos, const Defaults& defaults,
+                 TokenizerParts* parts) {
+  const bool add_bos = always_bos || metadata.get_or<bool>(key("add_bos_token"), defaults.add_bos);
+  if (add_bos && parts->special.bos) {
+    parts->prefix.push_back(*parts->special.bos);
+  }
+  if (metadata.get_or<bool>(key("add_eos_token"), defaults.add_eos) && parts->special.eos) {
+    parts->suffix.push_back(*parts->special.eos);
+  }
+}
+
 // The model kinds whose tokens are written with U+2581 and <0xNN>.
 bool is_sentencepiece(std::string_view model) {
-  return model == "llama" || model == "t5" || model == "gemma4";
+  return model == "llama" || model == "t5" || model == "gemma4" || model == "bert";
 }
 
 void fill_bytes(std::string_view model, TokenizerParts* parts) {
@@ -220,8 +251,12 @@ Result<Defaults> make_defaults_and_bpe(const Metadata& metadata, std::string_vie
   if (model == "t5") {
     return unigram_defaults();
   }
-  return Status{Code::kUnsupported, key("model") + " '" + std::string(model) +
-                                        "' is not supported; known are gpt2, llama, t5, gemma4"};
+  if (model == "bert") {
+    return wordpiece_defaults();
+  }
+  return Status{Code::kUnsupported,
+                key("model") + " '" + std::string(model) +
+                    "' is not supported; known are gpt2, llama, t5, gemma4, bert"};
 }
 
 }  // namespace
@@ -243,16 +278,13 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::from_metadata(
   } else if (model == "t5") {
     parts.adds_space_prefix = add_space_prefix;
     PLUMB_RETURN_IF_ERROR(make_unigram(metadata, add_space_prefix, &parts));
+  } else if (model == "bert") {
+    add_wordpiece(&parts);
   }
   parts.splitter = std::make_unique<SpecialSplitter>(
       *parts.vocab, tokens_that_eat_space(metadata, model, *parts.vocab));
-  const bool add_bos =
-      model == "gemma4" || metadata.get_or<bool>(key("add_bos_token"), defaults.add_bos);
-  if (add_bos && parts.special.bos) {
-    parts.prefix.push_back(*parts.special.bos);
-  }
-  if (metadata.get_or<bool>(key("add_eos_token"), defaults.add_eos) && parts.special.eos) {
-    parts.suffix.push_back(*parts.special.eos);
+  if (model != "bert") {
+    add_affixes(metadata, model == "gemma4", defaults, &parts);
   }
   parts.clean_spaces = defaults.clean_spaces;
   fill_bytes(model, &parts);

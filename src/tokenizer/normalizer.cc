@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "tokenizer/base64.h"
+#include "tokenizer/bert_text.h"
 #include "tokenizer/charsmap.h"
 #include "tokenizer/json_fields.h"
 #include "tokenizer/unicode.h"
@@ -157,6 +158,18 @@ class CharsmapStep final : public NormalizerStep {
   Charsmap map_;
 };
 
+class BertStep final : public NormalizerStep {
+ public:
+  explicit BertStep(const BertTextOptions& options) : options_(options) {}
+
+  void apply(std::string* text, RegexScratch* /*scratch*/) const override {
+    *text = normalize_bert(*text, options_);
+  }
+
+ private:
+  BertTextOptions options_;
+};
+
 using StepPtr = std::unique_ptr<const NormalizerStep>;
 
 // Bytes a Replace may make of one byte. The product over all steps is limited, so that a file
@@ -190,6 +203,15 @@ Result<StepPtr> make_charsmap(const Json& config) {
   }
   PLUMB_ASSIGN(Charsmap map, Charsmap::create(bytes));
   return StepPtr(std::make_unique<CharsmapStep>(std::move(map)));
+}
+
+StepPtr make_bert(const Json& config) {
+  BertTextOptions options;
+  options.clean_text = bool_field(config, "clean_text", true);
+  options.space_cjk = bool_field(config, "handle_chinese_chars", true);
+  options.lowercase = bool_field(config, "lowercase", true);
+  options.strip_accents = bool_field(config, "strip_accents", options.lowercase);  // null: the same
+  return std::make_unique<BertStep>(options);
 }
 
 std::optional<UnicodeForm> form_of(std::string_view type) {
@@ -230,6 +252,9 @@ Result<StepPtr> make_step(const Json& config) {
   }
   if (type == "Replace") {
     return make_replace(config);
+  }
+  if (type == "BertNormalizer") {
+    return make_bert(config);
   }
   if (type == "Precompiled") {
     return make_charsmap(config);

@@ -2,6 +2,7 @@
 #include "tokenizer/text_model.h"
 
 #include "base/text.h"
+#include "tokenizer/bert_text.h"
 
 namespace plumb {
 namespace {
@@ -101,6 +102,17 @@ void UnigramTextModel::encode(std::string_view text, const FragmentContext& /*co
   }
   const std::string normalized = to_valid_utf8(scratch->text);
   model_.encode(normalized, out);
+}
+
+void BertTextModel::encode(std::string_view text, const FragmentContext& /*context*/,
+                           EncodeScratch* scratch, std::vector<TokenId>* out) const {
+  scratch->text = normalize_bert(text, {});
+  std::vector<std::string_view>& words = scratch->pieces.pieces;
+  words.clear();
+  split_bert_words(scratch->text, &words);
+  for (const std::string_view word : words) {
+    model_.encode_word(word, out);
+  }
 }
 
 }  // namespace plumb

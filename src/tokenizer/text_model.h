@@ -13,6 +13,7 @@
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/spm_model.h"
 #include "tokenizer/unigram_model.h"
+#include "tokenizer/wordpiece_model.h"
 
 namespace plumb {
 
@@ -110,6 +111,18 @@ class UnigramTextModel final : public TextModel {
   UnigramModel model_;
   Charsmap charsmap_;
   Spaces spaces_;
+};
+
+/// WordPiece over the words of BERT's basic tokenizer.
+class BertTextModel final : public TextModel {
+ public:
+  explicit BertTextModel(WordPieceModel model) : model_(std::move(model)) {}
+
+  void encode(std::string_view text, const FragmentContext& context, EncodeScratch* scratch,
+              std::vector<TokenId>* out) const override;
+
+ private:
+  WordPieceModel model_;
 };
 
 /// Appends text with every space replaced by U+2581.
