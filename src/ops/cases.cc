@@ -74,6 +74,11 @@ std::vector<OpCase> op_cases() {
   add_kv_append_cases(&cases);
   add_paged_attention_cases(&cases);
   add_rows_cases(&cases);
+  add_add_cases(&cases);
+  add_layer_norm_cases(&cases);
+  add_gelu_cases(&cases);
+  add_varlen_attention_cases(&cases);
+  add_pool_cases(&cases);
   return cases;
 }
 

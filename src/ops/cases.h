@@ -35,6 +35,11 @@ void add_glu_cases(std::vector<OpCase>* cases);
 void add_kv_append_cases(std::vector<OpCase>* cases);
 void add_paged_attention_cases(std::vector<OpCase>* cases);
 void add_rows_cases(std::vector<OpCase>* cases);
+void add_add_cases(std::vector<OpCase>* cases);
+void add_layer_norm_cases(std::vector<OpCase>* cases);
+void add_gelu_cases(std::vector<OpCase>* cases);
+void add_varlen_attention_cases(std::vector<OpCase>* cases);
+void add_pool_cases(std::vector<OpCase>* cases);
 
 /// The weight formats, F32 first.
 std::vector<DType> weight_formats();

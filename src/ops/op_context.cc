@@ -102,4 +102,30 @@ Tensor OpContext::gather_rows(const Tensor& x, const Tensor& row_ids) {
   return y;
 }
 
+void OpContext::add_into(const Tensor& x, const Tensor& y) {
+  run(ops_.add, Add{x, y}, stream_);
+}
+
+void OpContext::layer_norm_in_place(const Tensor& x, const Tensor& residual, const Tensor& weight,
+                                    const Tensor& bias, float eps) {
+  run(ops_.layer_norm, LayerNorm{x, residual, weight, bias, x, eps}, stream_);
+}
+
+void OpContext::gelu_in_place(const Tensor& x, GeluForm form) {
+  run(ops_.gelu, Gelu{x, x, form}, stream_);
+}
+
+Tensor OpContext::varlen_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                   const Tensor& cu_seqlens, float scale) {
+  const Tensor y = workspace_.allocate(DType::kF32, q.shape);
+  run(ops_.varlen_attention, VarlenAttention{q, k, v, cu_seqlens, y, scale}, stream_);
+  return y.reshaped({q.dim(0), q.dim(1) * q.dim(2)});
+}
+
+Tensor OpContext::pool(const Tensor& x, const Tensor& cu_seqlens, Pooling pooling) {
+  const Tensor y = workspace_.allocate(DType::kF32, {cu_seqlens.dim(0) - 1, x.dim(1)});
+  run(ops_.pool, Pool{x, cu_seqlens, y, pooling}, stream_);
+  return y;
+}
+
 }  // namespace plumb

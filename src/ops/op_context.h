@@ -44,6 +44,17 @@ class OpContext {
   /// Fills y and scratch of `args` and runs it; -> [T, Hq*D]. max_context_len bounds context_lens.
   Tensor paged_attention(PagedAttention args, std::int64_t max_context_len);
   Tensor gather_rows(const Tensor& x, const Tensor& row_ids);
+  /// y += x
+  void add_into(const Tensor& x, const Tensor& y);
+  /// layer_norm(x + residual), written to x; a residual with null address = none
+  void layer_norm_in_place(const Tensor& x, const Tensor& residual, const Tensor& weight,
+                           const Tensor& bias, float eps);
+  void gelu_in_place(const Tensor& x, GeluForm form);
+  /// q, k, v [T,H,D] of packed sequences -> [T, H*D]
+  Tensor varlen_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                          const Tensor& cu_seqlens, float scale);
+  /// x [T,H] of packed sequences -> [B,H]
+  Tensor pool(const Tensor& x, const Tensor& cu_seqlens, Pooling pooling);
 
  private:
   const OpTable& ops_;

@@ -5,15 +5,20 @@
 #include <vector>
 
 #include "base/status.h"
+#include "ops/add.h"
 #include "ops/embedding.h"
+#include "ops/gelu.h"
 #include "ops/glu.h"
 #include "ops/kv_append.h"
+#include "ops/layer_norm.h"
 #include "ops/linear.h"
 #include "ops/op_list.h"
 #include "ops/paged_attention.h"
+#include "ops/pool.h"
 #include "ops/rms_norm.h"
 #include "ops/rope.h"
 #include "ops/rows.h"
+#include "ops/varlen_attention.h"
 #include "tensor/device.h"
 
 namespace plumb {

@@ -232,5 +232,46 @@ TEST(OpTable, replaces_one_op_and_names_the_known_ones) {
   EXPECT_NE(unknown.message().find("paged_attention"), std::string::npos);
 }
 
+TEST(Validate, encoder_ops_say_what_does_not_fit) {
+  std::vector<float> memory(64);
+  EXPECT_EQ(validate(Add{f32({2, 4}), f32({3, 4})}).message(),
+            "add: y [3, 4], expected [T=2, H=4]");
+  EXPECT_FALSE(validate(Add{f32({2, 4}, memory.data()), f32({2, 4}, memory.data())}).ok());
+  const auto norm = [](const Shape& residual, const Shape& bias, float eps) {
+    return validate(LayerNorm{.x = f32({2, 4}),
+                              .residual = f32(residual),
+                              .weight = f32({4}),
+                              .bias = f32(bias),
+                              .y = f32({2, 4}),
+                              .eps = eps})
+        .message();
+  };
+  EXPECT_EQ(norm({2, 4}, {4}, 0.0F), "");
+  EXPECT_EQ(norm({2, 5}, {4}, 0.0F), "layer_norm: residual [2, 5], expected [T=2, H=4]");
+  EXPECT_EQ(norm({2, 4}, {5}, 0.0F), "layer_norm: bias [5], expected [H=4]");
+  EXPECT_EQ(norm({2, 4}, {4}, -1.0F), "layer_norm: eps is negative");
+  EXPECT_EQ(validate(Gelu{f32({2, 4}), f32({2, 5})}).message(),
+            "gelu: y [2, 5], expected [T=2, I=4]");
+  const Tensor heads = f32({5, 2, 8});
+  EXPECT_TRUE(validate(VarlenAttention{heads, heads, heads, i32({3}), heads}).ok());
+  EXPECT_EQ(validate(VarlenAttention{heads, f32({5, 1, 8}), heads, i32({3}), heads}).message(),
+            "varlen_attention: k [5, 1, 8], expected [T=5, H=2, D=8]");
+  EXPECT_EQ(validate(VarlenAttention{heads, heads, heads, i32({0}), heads}).message(),
+            "varlen_attention: cu_seqlens is empty, expected at least its first 0");
+  EXPECT_TRUE(validate(Pool{f32({5, 8}), i32({3}), f32({2, 8})}).ok());
+  EXPECT_EQ(validate(Pool{f32({5, 8}), i32({2}), f32({2, 8})}).message(),
+            "pool: cu_seqlens [2], expected [3]");
+  EXPECT_EQ(validate(Pool{f32({5, 8}), i32({3}), f32({2, 9})}).message(),
+            "pool: y [2, 9], expected [B, H=8]");
+}
+
+TEST(Cost, of_attention_without_a_cache_is_that_of_its_own_rows) {
+  const Tensor heads = f32({6, 2, 8});
+  const Cost expected{.flops = 4 * 96 * 3, .bytes_read = 12 * 96, .bytes_written = 4 * 96};
+  EXPECT_EQ(cost(VarlenAttention{heads, heads, heads, i32({3}), heads}), expected);
+  const Cost mean{.flops = 6 * 8 + 16, .bytes_read = 4 * 48, .bytes_written = 4 * 16};
+  EXPECT_EQ(cost(Pool{f32({6, 8}), i32({3}), f32({2, 8})}), mean);
+}
+
 }  // namespace
 }  // namespace plumb

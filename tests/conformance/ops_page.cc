@@ -61,7 +61,8 @@ Contract contract_in(std::string_view text, const std::string& header, std::stri
 
 Result<Contract> find_contract(const std::string& folder, std::string_view arguments) {
   for (const char* header : {"embedding.h", "rms_norm.h", "linear.h", "rope.h", "glu.h",
-                             "kv_append.h", "paged_attention.h", "rows.h"}) {
+                             "kv_append.h", "paged_attention.h", "rows.h", "add.h", "layer_norm.h",
+                             "gelu.h", "varlen_attention.h", "pool.h"}) {
     PLUMB_ASSIGN(const std::string text, read_file(folder + "/" + header));
     Contract contract = contract_in(text, header, arguments);
     if (!contract.header.empty()) {

@@ -99,6 +99,12 @@ struct KernelTable {
                        std::int64_t n, float* y) = nullptr;
   void (*silu_mul)(const float* gate, const float* up, std::int64_t n, float* y) = nullptr;
   void (*gelu_mul)(const float* gate, const float* up, std::int64_t n, float* y) = nullptr;
+  void (*gelu_erf)(const float* x, std::int64_t n, float* y) = nullptr;
+  void (*gelu_tanh)(const float* x, std::int64_t n, float* y) = nullptr;
+  /// s = x + residual (null: x); y = (s - mean) / sqrt(variance + eps) * weight + bias
+  void (*layer_norm)(const float* x, const float* residual, const float* weight, const float* bias,
+                     float eps, std::int64_t n, float* y) = nullptr;
+  void (*add)(const float* x, std::int64_t n, float* y) = nullptr;  ///< y += x
   void (*rotate)(const RotateHeads&) = nullptr;
   void (*scale)(float factor, std::int64_t n, float* x) = nullptr;
   void (*to_half)(const float* x, std::int64_t n, std::uint16_t* y) = nullptr;  ///< saturating

@@ -1,34 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/cpu_stream.h"
 #include "kernels/cpu/ops.h"
+#include "kernels/cpu/row_loop.h"
 
-// Ops whose rows are independent. Small ones run on the calling thread: a dispatch costs as much as
-// tens of thousands of elements.
+// Ops whose rows are independent.
 namespace plumb::cpu {
 namespace {
-
-constexpr std::int64_t kSerialRowElements = 32768;
-
-/// body(row) for each row, in parallel when there is enough to do.
-template <class Body>
-void for_rows(std::int64_t rows, std::int64_t elements_per_row, Stream& stream, const Body& body) {
-  if (rows <= 1 || rows * elements_per_row <= kSerialRowElements) {
-    for (std::int64_t row = 0; row < rows; ++row) {
-      body(row);
-    }
-    return;
-  }
-  ComputePool& pool = cpu_stream(stream).pool();
-  const std::int64_t grain = std::max(rows / (8 * pool.num_threads()), std::int64_t{1});
-  pool.run(rows, grain, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      body(row);
-    }
-  });
-}
 
 std::size_t num_bytes(std::int64_t floats) {
   return static_cast<std::size_t>(floats) * sizeof(float);

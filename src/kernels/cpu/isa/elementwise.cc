@@ -81,6 +81,32 @@ struct GeluTanh {
   }
 };
 
+// x Phi(x), Phi(x) = 1 - erfc(x / sqrt 2) / 2 on the right, erfc(-x / sqrt 2) / 2 on the left; erfc
+// by a polynomial in 1 / (1 + p z) (Abramowitz & Stegun 7.1.26, absolute error 1.5e-7).
+struct GeluErf {
+  static F apply(F x) {
+    const F z = f_mul(f_abs(x), f_set(0.707106781F));
+    const F t = f_div(f_set(1.0F), f_fma(z, f_set(0.3275911F), f_set(1.0F)));
+    F p = f_fma(t, f_set(0.5307027145F), f_set(-0.7265760135F));  // the halved coefficients
+    p = f_fma(p, t, f_set(0.7107068705F));
+    p = f_fma(p, t, f_set(-0.142248368F));
+    p = f_fma(p, t, f_set(0.127414796F));
+    const F tail = f_mul(f_mul(p, t), exp_approx(f_sub(f_zero(), f_mul(z, z))));
+    return f_mul(x, f_select(f_less(x, f_zero()), tail, f_sub(f_set(1.0F), tail)));
+  }
+};
+
+template <class Function>
+void activate(const float* x, std::int64_t n, float* y) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    f_store(y + i, Function::apply(f_load(x + i)));
+  }
+  if (i < n) {
+    f_store_first(y + i, Function::apply(f_load_first(x + i, n - i)), n - i);
+  }
+}
+
 template <class Function>
 void activate_mul(const float* gate, const float* up, std::int64_t n, float* y) {
   std::int64_t i = 0;
@@ -170,6 +196,8 @@ void add_elementwise(cpu::KernelTable* table) {
   table->add_rms_norm = add_rms_norm;
   table->silu_mul = activate_mul<Silu>;
   table->gelu_mul = activate_mul<GeluTanh>;
+  table->gelu_erf = activate<GeluErf>;
+  table->gelu_tanh = activate<GeluTanh>;
   table->rotate = rotate;
   table->scale = scale;
   table->to_half = to_half;

@@ -12,6 +12,7 @@ void add_float_products(cpu::KernelTable* table);
 void add_quantize(cpu::KernelTable* table);
 void add_attention(cpu::KernelTable* table);
 void add_elementwise(cpu::KernelTable* table);
+void add_layer_norm(cpu::KernelTable* table);
 void add_row_reductions(cpu::KernelTable* table);
 
 }  // namespace plumb::PLUMB_ISA

@@ -11,6 +11,7 @@ cpu::KernelTable kernel_table() {
   add_quantize(&table);
   add_attention(&table);
   add_elementwise(&table);
+  add_layer_norm(&table);
   add_row_reductions(&table);
   return table;
 }
