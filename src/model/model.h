@@ -31,6 +31,7 @@ struct ModelBatch {
   Tensor cu_seqlens_q;
   Tensor logits_rows;
   std::int64_t max_context_len = 0;  ///< the largest of context_lens, known on the host
+  bool wants_hidden = false;         ///< of these rows not logits but what they are made of
 
   /// Of a layer with that window (0 = it sees everything).
   const KvPlaces& places(std::int64_t window) const { return window > 0 ? windowed : full; }
@@ -56,7 +57,8 @@ class Model {
   virtual ~Model() = default;
   virtual const ModelFacts& facts() const = 0;
   virtual KvLayout kv_layout() const = 0;
-  /// Logits f32 [R,V] in the context's workspace; writes this step's keys and values to `caches`
+  /// Logits f32 [R,V] (or, as the batch wants, the last norm's output [R,hidden]) in the context's
+  /// workspace; writes this step's keys and values to `caches`
   /// (one per layer).
   virtual Tensor forward(OpContext& op, const ModelBatch& batch,
                          std::span<const KvLayerCache> caches) const = 0;

@@ -59,6 +59,10 @@ Weight WeightLoader::optional_matrix(const TensorName& name, std::int64_t rows, 
   return record == nullptr ? Weight() : pack(*record, rows, cols, kind);
 }
 
+void WeightLoader::ignore(const TensorName& name) {
+  take(name, false);
+}
+
 Weight WeightLoader::pack(const TensorRecord& record, std::int64_t rows, std::int64_t cols,
                           ShardKind kind) {
   if (!check_dims(record, {rows, cols})) {

@@ -49,6 +49,8 @@ class WeightLoader {
                    double offset = 0.0);
   Parameter optional_vector(const TensorName& name, std::int64_t n,
                             ShardKind kind = ShardKind::kReplicate);
+  /// A tensor that the model has no use for; it may be absent.
+  void ignore(const TensorName& name);
   /// Values on the host; empty if absent.
   std::vector<float> host_vector(const TensorName& name, std::int64_t n);
   /// Copies host values to the device.

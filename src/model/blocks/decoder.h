@@ -38,7 +38,8 @@ class Decoder : public Model {
     residual = op.gather_rows(residual, batch.logits_rows);            // [R, hidden]
     x = op.workspace().allocate(DType::kF32, residual.shape);          // [R, hidden]
     finish_layer(op, layers_[last], a, x, residual);
-    return head_.logits(op, x, residual);  // [R, V]
+    return batch.wants_hidden ? head_.hidden(op, x, residual)   // [R, hidden]
+                              : head_.logits(op, x, residual);  // [R, V]
   }
 
  protected:

@@ -4,8 +4,8 @@
 namespace plumb {
 
 Tensor HeadBlock::logits(OpContext& op, const Tensor& x, const Tensor& residual) const {
-  const Tensor h = op.add_rms_norm(x, residual, norm.tensor, eps);  // [R, hidden]
-  return op.linear(h, output.empty() ? embedding : output);         // [R, V]
+  const Tensor h = hidden(op, x, residual);                  // [R, hidden]
+  return op.linear(h, output.empty() ? embedding : output);  // [R, V]
 }
 
 HeadBlock load_head(WeightLoader& load, const ModelConfig& config) {

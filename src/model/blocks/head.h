@@ -21,6 +21,11 @@ struct HeadBlock {
     return op.embedding(token_ids, embedding, embedding_scale);
   }
 
+  /// x and residual [R, hidden] -> rms_norm(residual + x) [R, hidden]
+  Tensor hidden(OpContext& op, const Tensor& x, const Tensor& residual) const {
+    return op.add_rms_norm(x, residual, norm.tensor, eps);
+  }
+
   /// x and residual [R, hidden] -> logits [R, V] of rms_norm(residual + x)
   Tensor logits(OpContext& op, const Tensor& x, const Tensor& residual) const;
 };
