@@ -95,6 +95,20 @@ Result<std::unique_ptr<Model>> make_model(Checkpoint& checkpoint, Backend& backe
 
 }  // namespace
 
+ServedModelFacts served_facts(const ServingOptions& options, const std::string& path,
+                              const Checkpoint& checkpoint, const Clock& clock) {
+  ServedModelFacts served;
+  served.served_name = !options.served_name.empty()                  ? options.served_name
+                       : find_in_catalogue(options.model) != nullptr ? options.model
+                                                                     : base_name(path);
+  served.model_path = path;
+  served.weights_version = checkpoint_identity(checkpoint, IdentityBytes::kSamples);
+  served.fingerprint = "plumb-" + version_number() + "-" + served.weights_version.substr(0, 8);
+  served.created =
+      std::chrono::duration_cast<std::chrono::seconds>(clock.wall_now().time_since_epoch()).count();
+  return served;
+}
+
 Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, const Clock& clock,
                                                  EngineObserver* observer) {
   std::unique_ptr<Serving> serving(new Serving());
@@ -127,16 +141,8 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, 
   }
   PLUMB_ASSIGN(serving->engine_, Engine::create(options.engine, std::move(parts)));
   const ModelFacts& facts = serving->engine_->model_facts();
-  ServedModelFacts served;
-  served.served_name = !options.served_name.empty()                  ? options.served_name
-                       : find_in_catalogue(options.model) != nullptr ? options.model
-                                                                     : base_name(path);
-  served.model_path = path;
-  const std::string weights = checkpoint_identity(*serving->checkpoint_, IdentityBytes::kSamples);
-  served.fingerprint = "plumb-" + version_number() + "-" + weights.substr(0, 8);
-  served.weights_version = weights_version(weights, serving->model_->kv_layout());
-  served.created =
-      std::chrono::duration_cast<std::chrono::seconds>(clock.wall_now().time_since_epoch()).count();
+  ServedModelFacts served = served_facts(options, path, *serving->checkpoint_, clock);
+  served.weights_version = weights_version(served.weights_version, serving->model_->kv_layout());
   served.context_len = serving->engine_->limits().max_context_len;
   served.kv_tokens = serving->engine_->limits().kv_tokens;
   served.num_parameters = facts.num_parameters;
@@ -151,7 +157,7 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, 
                                                  text.template_source, options.parsers);
   serving->constraints_ = std::make_unique<ConstraintCompiler>(
       serving->text_->tokenizer(), facts.vocab_size, options.grammar, thread_clock());
-  serving->service_ = std::make_unique<TextService>(*serving->text_, *serving->engine_,
+  serving->service_ = std::make_unique<TextService>(*serving->text_, serving->engine_.get(),
                                                     *serving->constraints_, clock);
   serving->engine_->start();
   return serving;

@@ -93,6 +93,11 @@ class Serving {
   std::unique_ptr<TextService> service_;
 };
 
+/// Name, identity and start of a model that is about to be served; its sizes are still to be filled
+/// in.
+ServedModelFacts served_facts(const ServingOptions& options, const std::string& path,
+                              const Checkpoint& checkpoint, const Clock& clock);
+
 /// Loads the weights for a back end, without an engine.
 Result<std::unique_ptr<Model>> load_weights(Checkpoint& checkpoint, Backend& backend,
                                             const ModelOptions& layout);

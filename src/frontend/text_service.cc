@@ -98,21 +98,27 @@ void export_windows(const EngineStats& stats, Metrics& metrics) {
 
 std::shared_ptr<Generation> TextService::new_generation(GenerationListener& listener,
                                                         Generation::Executor executor) {
-  return Generation::create(engine_, model_.tokenizer(), listener, std::move(executor));
+  return Generation::create(*engine_, model_.tokenizer(), listener, std::move(executor));
 }
 
 std::int64_t TextService::max_choices() const {
-  return engine_.max_queued_requests() + engine_.options().max_num_seqs;
+  return engine_->max_queued_requests() + engine_->options().max_num_seqs;
 }
 
 bool TextService::is_healthy(std::chrono::nanoseconds max_age) const {
-  const Heartbeat beat = engine_.heartbeat();
-  return engine_.stats().state == EngineState::kServing &&
+  if (!can_generate()) {
+    return true;
+  }
+  const Heartbeat beat = engine_->heartbeat();
+  return engine_->stats().state == EngineState::kServing &&
          !(beat.is_busy && clock_.now() - beat.last_beat > max_age);
 }
 
 void TextService::export_metrics(Metrics& metrics) const {
-  const EngineStats stats = engine_.stats();
+  if (!can_generate()) {
+    return;
+  }
+  const EngineStats stats = engine_->stats();
   export_scheduler(stats, metrics);
   const auto set = [&](const char* name, const char* help, std::int64_t value) {
     metrics.gauge(name, help).set(static_cast<double>(value));

@@ -47,6 +47,9 @@ Server::Prepared Server::prepare_generate(const Json& body, const Asker& asker) 
     return std::move(*error);
   }
   GenerateRequest& request = std::get<GenerateRequest>(read);
+  if (std::optional<ApiError> error = check_generates()) {
+    return *std::move(error);
+  }
   const GenerationParams& common = request.items.front().completion.generation;
   if (std::optional<ApiError> error = check_model(common.model)) {
     return *std::move(error);

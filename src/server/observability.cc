@@ -8,6 +8,9 @@ namespace plumb {
 
 void Server::metrics(Transaction transaction) {
   parts_.service.export_metrics(parts_.metrics);
+  if (parts_.embeddings != nullptr) {
+    parts_.embeddings->export_metrics(parts_.metrics);
+  }
   const EngineStats stats = parts_.service.stats();
   const ConstraintStats constraints = parts_.service.constraints().stats();
   for (const std::unique_ptr<MetricsDialect>& dialect : dialects_) {

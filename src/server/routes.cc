@@ -22,6 +22,7 @@ void Server::add_routes() {
   post_route("/v1/completions", &Server::prepare_completion);
   add_messages_routes();
   add_response_routes();
+  add_embedding_routes();
   for (const char* path : {"/tokenize", "/v1/tokenize"}) {
     post_route(path, &Server::prepare_tokenize);
   }
@@ -86,6 +87,9 @@ std::optional<ApiError> Server::ignore_priority(const GenerationParams& params,
 
 Server::Prepared Server::prepare_conversation(ChatRequest request, std::string (*id)(),
                                               MakeChatFormat make_format, Launch launch) const {
+  if (std::optional<ApiError> error = check_generates()) {
+    return *std::move(error);
+  }
   if (std::optional<ApiError> error = check_model(request.generation.model)) {
     return *std::move(error);
   }
@@ -146,6 +150,9 @@ Server::Prepared Server::prepare_completion(const Json& body, const Asker& asker
 
 Server::Prepared Server::prepare_text(CompletionRequest request, const Asker& asker,
                                       MakeTextFormat make_format) const {
+  if (std::optional<ApiError> error = check_generates()) {
+    return *std::move(error);
+  }
   if (std::optional<ApiError> error = check_model(request.generation.model)) {
     return *std::move(error);
   }
@@ -174,7 +181,8 @@ Server::Prepared Server::prepare_text(CompletionRequest request, const Asker& as
 }
 
 void Server::health(Transaction transaction, bool is_readiness) const {
-  const bool is_alive = parts_.service.is_healthy(kMaxHeartbeatAge);
+  const bool is_alive = parts_.service.is_healthy(kMaxHeartbeatAge) &&
+                        (parts_.embeddings == nullptr || parts_.embeddings->is_healthy());
   if (is_alive && !(is_readiness && is_draining_.load())) {
     transaction.send_json(JsonObject{{"status", "ok"}});
     return;

@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "net/tls.h"
 #include "server/models_catalog.h"
+#include "server/request_timeout.h"
 
 namespace plumb {
 namespace {
@@ -20,7 +21,6 @@ constexpr int kNumLookups = 4;
 constexpr std::int64_t kMaxQueuedGrammars = 256;
 constexpr int kMaxGrammars = 6;                         // compiled in turns
 constexpr std::chrono::milliseconds kGrammarSlice{50};  // most need no second one
-constexpr std::int64_t kMaxTimeoutMs = 86'400'000;
 constexpr std::chrono::seconds kLastWords{1};  // for answers on their way when the drain ends
 constexpr std::chrono::seconds kTraceFlushTime{3};
 
@@ -111,6 +111,7 @@ Server::~Server() {
   runs_.clear();
   preparations_.clear();
   waiting_calls_.clear();
+  embedding_calls_.clear();
   end_traces();
   kv_feed_.reset();
   loop_.reset();
@@ -222,6 +223,7 @@ void Server::end_on_loop() {
       run->fail(ApiError::from_status({Code::kCancelled, "the server is shutting down"}));
     }
     abandon_preparations();
+    abandon_embeddings();
     if (kv_feed_ != nullptr) {
       kv_feed_->close();
     }
@@ -419,18 +421,12 @@ std::string Server::namespace_of(const Transaction& transaction,
 
 bool Server::address_choices(Transaction* transaction, const GenerationParams& params,
                              std::vector<ChoiceRequest>* choices) const {
-  std::optional<std::chrono::milliseconds> timeout;
-  if (const auto header = transaction->request.headers.find("x-request-timeout-ms")) {
-    std::int64_t value = 0;
-    if (!parse_int64(trim(*header), &value) || value < 1 || value > kMaxTimeoutMs) {
-      transaction->send_error(ApiError::invalid(
-          "invalid_value", "x-request-timeout-ms",
-          "header 'x-request-timeout-ms' is '" + std::string(header->substr(0, 32)) +
-              "', expected an integer from 1 to " + std::to_string(kMaxTimeoutMs)));
-      return false;
-    }
-    timeout = std::chrono::milliseconds(value);
+  const auto given_timeout = request_timeout(transaction->request);
+  if (const auto* error = std::get_if<ApiError>(&given_timeout)) {
+    transaction->send_error(*error);
+    return false;
   }
+  const std::optional<std::chrono::milliseconds> timeout = std::get<0>(given_timeout);
   if (std::ssize(*choices) > parts_.service.max_choices()) {
     transaction->send_error(ApiError::invalid(
         "invalid_value", "n",

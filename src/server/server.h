@@ -23,6 +23,7 @@
 #include "base/seal.h"
 #include "base/thread_pool.h"
 #include "base/turn_pool.h"
+#include "frontend/embedding_service.h"
 #include "frontend/text_service.h"
 #include "net/http_server.h"
 #include "net/io_context.h"
@@ -52,7 +53,8 @@ struct ServerParts {
   /// The whole configuration for /server_info, without secrets.
   std::function<Json()> describe;
   std::string version;
-  StepMetrics* steps = nullptr;  ///< observes the engine; may be null
+  StepMetrics* steps = nullptr;            ///< observes the engine; may be null
+  EmbeddingService* embeddings = nullptr;  ///< null: the model gives no vectors
 };
 
 /// The HTTP server: routes, keys, calls in flight.
@@ -200,6 +202,24 @@ class Server final : public HttpHandler {
   std::variant<Json, ApiError> tokenize_prompt(FieldReader& fields) const;
   std::variant<Json, ApiError> tokenize_messages(const Json& body, FieldReader& fields) const;
 
+  using EmbeddingVectors = std::vector<std::vector<float>>;
+  /// Makes the body of an answer of the vectors of a job.
+  using EmbeddingAnswer = std::function<Json(const Server& server, EmbeddingVectors vectors)>;
+  void add_embedding_routes();
+  Prepared prepare_embeddings(const Json& body, const Asker& asker) const;
+  Prepared prepare_score(const Json& body, const Asker& asker) const;
+  Prepared prepare_rerank(const Json& body, const Asker& asker) const;
+  Prepared embedding_answer(const EmbeddingParams& params, EmbeddingJob job,
+                            EmbeddingAnswer answer) const;
+  std::optional<ApiError> check_embeds(const EmbeddingParams& params) const;
+  std::optional<ApiError> check_generates() const;
+  void start_embedding(Transaction transaction, EmbeddingJob job, EmbeddingAnswer answer);
+  void end_embedding(std::uint64_t id, EmbeddingOutcome outcome);
+  void drop_embedding(std::uint64_t id);
+  void abandon_embeddings();
+  const std::string& served_name() const;
+  std::int64_t unix_seconds() const;
+
   std::optional<ApiError> check_model(const std::string& model) const;
   std::optional<ApiError> check_fields(const std::vector<std::string>& ignored) const;
   std::optional<ApiError> ignore_priority(const GenerationParams& params,
@@ -346,6 +366,14 @@ class Server final : public HttpHandler {
 
   std::map<std::uint64_t, Preparation> preparations_;                    // loop thread
   std::map<std::uint64_t, std::shared_ptr<WaitingCall>> waiting_calls_;  // loop thread
+  // A request whose vectors are being computed.
+  struct EmbeddingCall {
+    Transaction transaction;
+    Embedder::JobId job = 0;
+    EmbeddingAnswer answer;
+  };
+
+  std::map<std::uint64_t, EmbeddingCall> embedding_calls_;  // loop thread
   std::uint64_t next_call_ = 0;
   std::uint64_t profile_number_ = 0;  // of the recording that runs, or of the last; loop thread
   std::string profile_folder_;        // of its trace
