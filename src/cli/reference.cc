@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/serving.h"
+#include "cli/embedding_serving.h"
 #include "server/server_options.h"
 
 namespace plumb {
@@ -56,7 +56,8 @@ class ReferenceCommand final : public Command {
         options_section<GrammarOptions>("Grammars") +
         options_section<ParserOptions>("Parsers of answers") +
         options_section<TierOptions>("Cache tiers") + options_section<ModelOptions>("Layout") +
-        options_section<BackendOptions>("Back end") + kExitCodes);
+        options_section<BackendOptions>("Back end") + options_section<EmbedOptions>("Embeddings") +
+        kExitCodes);
   }
 };
 

@@ -10,6 +10,7 @@
 #include "base/metrics.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/embedding_serving.h"
 #include "cli/option_warnings.h"
 #include "cli/serving.h"
 #include "cli/signals.h"
@@ -62,6 +63,7 @@ class ServeCommand final : public Command {
     add_struct(app, serving_.engine.tiers);
     add_struct(app, serving_.layout);
     add_struct(app, serving_.backend);
+    add_struct(app, embed_);
   }
 
   int run() override {
@@ -81,38 +83,22 @@ class ServeCommand final : public Command {
     }
     serving_.served_name = server_.served_model_name;
     const Clock& clock = system_clock();
+    const Result<bool> embeds = serves_embeddings(serving_, embed_);
+    if (!embeds.ok()) {
+      return report(embeds.status());
+    }
     Metrics metrics;
+    if (embeds.value()) {
+      return serve_embeddings(metrics, clock);
+    }
     StepMetrics steps(metrics);
     Result<std::unique_ptr<Serving>> serving = Serving::create(serving_, clock, &steps);
     if (!serving.ok()) {
       return report(serving.status());
     }
     warn_of_a_small_cache(serving.value()->service().model().facts());
-    ServerParts parts{
-        serving.value()->service(), metrics, clock, [&] { return describe(*serving.value()); },
-        version_number(),           &steps};
-    Result<std::unique_ptr<Server>> server = Server::create(server_, parts);
-    if (!server.ok()) {
-      return report(server.status());
-    }
-    catch_stop_signals(SecondSignal::kEnds);
-    if (server.value()->kv_events_port() >= 0) {
-      std::fprintf(stderr, "plumb: sending KV events on port %d\n",
-                   server.value()->kv_events_port());
-    }
-    std::fprintf(stderr, "plumb: serving %s on %s\n",
-                 serving.value()->service().model().facts().served_name.c_str(),
-                 (server.value()->url() + server_.root_path).c_str());
-    int received = wait_for_signal();
-    for (; received == SIGHUP; received = wait_for_signal()) {
-      const Status reloaded = server.value()->reload_keys();
-      std::fprintf(stderr, "plumb: %s\n",
-                   reloaded.ok() ? "keys read again" : reloaded.message().c_str());
-    }
-    std::fprintf(stderr, "plumb: %s, finishing running requests (again ends at once)\n",
-                 received == SIGINT ? "interrupted" : "terminated");
-    server.value()->drain();
-    return kExitOk;
+    return serve({serving.value()->service(), metrics, clock,
+                  [&] { return describe(serving.value()->describe()); }, version_number(), &steps});
   }
 
  protected:
@@ -150,8 +136,45 @@ class ServeCommand final : public Command {
   }
 
  private:
-  Json describe(const Serving& serving) {
-    Json info = serving.describe();
+  int serve_embeddings(Metrics& metrics, const Clock& clock) {
+    Result<std::unique_ptr<EmbeddingServing>> serving =
+        EmbeddingServing::create(serving_, embed_, clock);
+    if (!serving.ok()) {
+      return report(serving.status());
+    }
+    ServerParts parts{serving.value()->service(), metrics, clock,
+                      [&] { return describe(serving.value()->describe()); }, version_number()};
+    parts.embeddings = &serving.value()->embeddings();
+    return serve(parts);
+  }
+
+  /// Until a signal comes.
+  int serve(const ServerParts& parts) {
+    Result<std::unique_ptr<Server>> server = Server::create(server_, parts);
+    if (!server.ok()) {
+      return report(server.status());
+    }
+    catch_stop_signals(SecondSignal::kEnds);
+    if (server.value()->kv_events_port() >= 0) {
+      std::fprintf(stderr, "plumb: sending KV events on port %d\n",
+                   server.value()->kv_events_port());
+    }
+    std::fprintf(stderr, "plumb: serving %s on %s\n",
+                 parts.service.model().facts().served_name.c_str(),
+                 (server.value()->url() + server_.root_path).c_str());
+    int received = wait_for_signal();
+    for (; received == SIGHUP; received = wait_for_signal()) {
+      const Status reloaded = server.value()->reload_keys();
+      std::fprintf(stderr, "plumb: %s\n",
+                   reloaded.ok() ? "keys read again" : reloaded.message().c_str());
+    }
+    std::fprintf(stderr, "plumb: %s, finishing running requests (again ends at once)\n",
+                 received == SIGINT ? "interrupted" : "terminated");
+    server.value()->drain();
+    return kExitOk;
+  }
+
+  Json describe(Json info) {
     info.as_object().set("server", options_to_json(bind_options(server_)));
     info.as_object().set("responses", options_to_json(bind_options(server_.responses)));
     info.as_object().set("chat", options_to_json(bind_options(server_.chat)));
@@ -159,6 +182,7 @@ class ServeCommand final : public Command {
   }
 
   ServingOptions serving_;
+  EmbedOptions embed_;
   ServerOptions server_;
 };
 
