@@ -99,6 +99,10 @@ std::variant<Request, ApiError> finished(FieldReader& fields, Request request) {
 
 }  // namespace
 
+std::optional<std::int64_t> read_dimensions(FieldReader& fields) {
+  return fields.integer("dimensions", 1, kMaxDimensions);
+}
+
 std::variant<EmbeddingRequest, ApiError> read_embedding_request(const Json& body,
                                                                 const ApiLimits& limits) {
   if (!body.is_object()) {
@@ -118,7 +122,7 @@ std::variant<EmbeddingRequest, ApiError> read_embedding_request(const Json& body
   }
   read_embedding_params(fields, limits, &request.params);
   request.as_base64 = fields.choice("encoding_format", {"float", "base64"}) == "base64";
-  request.dimensions = fields.integer("dimensions", 1, kMaxDimensions);
+  request.dimensions = read_dimensions(fields);
   request.normalize = fields.boolean("normalize").value_or(true);
   return finished(fields, std::move(request));
 }
@@ -130,17 +134,17 @@ std::variant<ScoreRequest, ApiError> read_score_request(const Json& body, const 
   FieldReader fields(body.as_object());
   ScoreRequest request;
   request.has_items_field = fields.has("items");
-  const char* query = fields.has("query") ? "query" : "text_1";
-  const char* items = request.has_items_field ? "items" : "text_2";
-  request.queries = read_texts(fields, query, limits);
-  request.items = read_texts(fields, items, limits);
+  request.queries_field = fields.has("query") ? "query" : "text_1";
+  request.items_field = request.has_items_field ? "items" : "text_2";
+  request.queries = read_texts(fields, request.queries_field, limits);
+  request.items = read_texts(fields, request.items_field, limits);
   if (fields.ok() && request.queries.size() != 1 &&
       request.queries.size() != request.items.size()) {
-    fields.fail(ApiError::invalid("invalid_value", items,
-                                  "'" + std::string(items) + "' has " +
+    fields.fail(ApiError::invalid("invalid_value", request.items_field,
+                                  "'" + std::string(request.items_field) + "' has " +
                                       std::to_string(request.items.size()) + " texts, expected " +
                                       std::to_string(request.queries.size()) +
-                                      ", one for each of '" + query + "'"));
+                                      ", one for each of '" + request.queries_field + "'"));
   }
   read_embedding_params(fields, limits, &request.params);
   fields.boolean("item_first");  // of two vectors none is the first

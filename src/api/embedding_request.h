@@ -38,6 +38,8 @@ struct ScoreRequest {
   EmbeddingParams params;
   std::vector<std::string> queries;
   std::vector<std::string> items;
+  const char* queries_field = "text_1";  ///< their names
+  const char* items_field = "text_2";
   bool has_items_field = false;  ///< the answer is a list of lists instead of objects
 };
 
@@ -49,6 +51,9 @@ struct RerankRequest {
   std::optional<std::int64_t> top_n;
   bool return_documents = false;
 };
+
+/// The field of that name: how many elements of a vector are wanted.
+std::optional<std::int64_t> read_dimensions(FieldReader& fields);
 
 std::variant<EmbeddingRequest, ApiError> read_embedding_request(const Json& body,
                                                                 const ApiLimits& limits);

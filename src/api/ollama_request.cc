@@ -32,22 +32,6 @@ Nanoseconds of_seconds(double seconds) {
       std::chrono::duration<double>(std::clamp(seconds, -kMostSeconds, kMostSeconds)));
 }
 
-void read_keep_alive(FieldReader& fields, OllamaRequest* request) {
-  const Json* value = fields.find("keep_alive");
-  if (value == nullptr) {
-    return;
-  }
-  if (value->is_number()) {
-    request->keep_alive = of_seconds(value->as_double());
-    return;
-  }
-  request->keep_alive = value->is_string() ? parse_duration(value->as_string()) : std::nullopt;
-  if (!request->keep_alive) {
-    fields.fail(ApiError::wrong_type(fields.path("keep_alive"),
-                                     "a number of seconds or a time such as \"5m\""));
-  }
-}
-
 // "" is none, "json" any object, an object a schema.
 void read_format(FieldReader& fields, GenerationParams* params) {
   const Json* format = fields.find("format");
@@ -98,7 +82,7 @@ GenerationParams read_shared(FieldReader& fields, const SamplingDefaults& defaul
   params.stream = fields.boolean("stream").value_or(true);
   read_format(fields, &params);
   read_token_logprobs(fields, limits, &params.sampling);
-  read_keep_alive(fields, request);
+  request->keep_alive = read_keep_alive(fields);
   return params;
 }
 
@@ -191,6 +175,22 @@ std::variant<OllamaRequest, ApiError> read_ollama_body(const Json& body,
 const GenerationParams& OllamaRequest::generation() const {
   const auto* chat = std::get_if<ChatRequest>(&work);
   return chat != nullptr ? chat->generation : std::get<CompletionRequest>(work).generation;
+}
+
+std::optional<Nanoseconds> read_keep_alive(FieldReader& fields) {
+  const Json* value = fields.find("keep_alive");
+  if (value == nullptr) {
+    return std::nullopt;
+  }
+  if (value->is_number()) {
+    return of_seconds(value->as_double());
+  }
+  const auto time = value->is_string() ? parse_duration(value->as_string()) : std::nullopt;
+  if (!time) {
+    fields.fail(ApiError::wrong_type(fields.path("keep_alive"),
+                                     "a number of seconds or a time such as \"5m\""));
+  }
+  return time;
 }
 
 std::optional<Nanoseconds> parse_duration(std::string_view text) {

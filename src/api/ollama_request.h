@@ -10,6 +10,7 @@
 #include "api/chat_request.h"
 #include "api/completion_request.h"
 #include "api/error.h"
+#include "api/field_reader.h"
 #include "api/generation_params.h"
 #include "base/json.h"
 
@@ -41,6 +42,9 @@ CompletionRequest without_template(const ChatRequest& request);
 
 /// The name of a model with its tag: "latest" where it has none.
 std::string with_ollama_tag(std::string_view name);
+
+/// The field of that name: seconds, or a time as parse_duration() reads it; nullopt without it.
+std::optional<std::chrono::nanoseconds> read_keep_alive(FieldReader& fields);
 
 /// A time as Ollama's clients write it: "5m", "1h30m", "-1s", "0"; nullopt for anything else.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);

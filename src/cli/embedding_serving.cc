@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "base/thread_clock.h"
 #include "cli/catalogue.h"
+#include "cli/model_description.h"
 #include "model/encoder.h"
 
 namespace plumb {
@@ -78,6 +79,8 @@ Result<std::unique_ptr<EmbeddingServing>> EmbeddingServing::create(const Serving
   served.num_parameters = facts.num_parameters;
   served.weight_bytes = facts.weight_bytes;
   served.trained_context_len = facts.max_context_len;
+  served.description = describe_model(*serving->checkpoint_, facts, text.template_source);
+  served.description.digest = served.weights_version;
   serving->text_ =
       std::make_unique<ServedModel>(std::move(served), std::move(text.tokenizer), nullptr);
   serving->constraints_ = std::make_unique<ConstraintCompiler>(

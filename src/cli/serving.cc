@@ -142,6 +142,8 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, 
   PLUMB_ASSIGN(serving->engine_, Engine::create(options.engine, std::move(parts)));
   const ModelFacts& facts = serving->engine_->model_facts();
   ServedModelFacts served = served_facts(options, path, *serving->checkpoint_, clock);
+  served.description = describe_model(*serving->checkpoint_, facts, text.template_source);
+  served.description.digest = served.weights_version;
   served.weights_version = weights_version(served.weights_version, serving->model_->kv_layout());
   served.context_len = serving->engine_->limits().max_context_len;
   served.kv_tokens = serving->engine_->limits().kv_tokens;
@@ -150,8 +152,6 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, 
   served.trained_context_len = facts.max_context_len;
   served.defaults = text.defaults;
   served.echoes = serving->checkpoint_->metadata().get_or(kEchoMetadata, false);
-  served.description = describe_model(*serving->checkpoint_, facts, text.template_source);
-  served.description.digest = weights;
   serving->text_ = std::make_unique<ServedModel>(std::move(served), std::move(text.tokenizer),
                                                  std::move(text.chat_template),
                                                  text.template_source, options.parsers);

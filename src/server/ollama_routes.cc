@@ -19,10 +19,9 @@ constexpr int kTimeDigits = 6;
 constexpr std::chrono::minutes kDefaultKeepAlive{5};
 constexpr std::chrono::hours kForEver{24 * 365 * 100};
 
-// What there is of Ollama's API only where models are kept in a store, or embedded.
+// What there is of Ollama's API only where models are kept in a store.
 constexpr std::string_view kStorePaths[] = {"/api/create", "/api/push", "/api/copy", "/api/delete"};
 constexpr std::string_view kBlobs = "/api/blobs/";
-constexpr std::string_view kEmbedPaths[] = {"/api/embed", "/api/embeddings"};
 
 bool contains(std::span<const std::string_view> paths, std::string_view path) {
   return std::find(paths.begin(), paths.end(), path) != paths.end();
@@ -67,7 +66,10 @@ std::string parameter_lines(const SamplingDefaults& defaults) {
   return lines;
 }
 
-JsonArray capabilities_of(const ServedModel& model) {
+JsonArray capabilities_of(const ServedModel& model, bool can_generate) {
+  if (!can_generate) {
+    return {"embedding"};
+  }
   JsonArray out{"completion"};
   if (model.is_told_of_tools() && model.output().tools() != nullptr) {
     out.emplace_back("tools");
@@ -78,11 +80,11 @@ JsonArray capabilities_of(const ServedModel& model) {
   return out;
 }
 
-Json description_of(const ServedModel& model) {
+Json description_of(const ServedModel& model, bool can_generate) {
   const ServedModelFacts& facts = model.facts();
   return JsonObject{{"details", details_of(facts)},
                     {"model_info", facts.description.metadata},
-                    {"capabilities", capabilities_of(model)},
+                    {"capabilities", capabilities_of(model, can_generate)},
                     {"template", facts.description.chat_template},
                     {"parameters", parameter_lines(facts.defaults)},
                     {"modelfile", "FROM " + with_ollama_tag(facts.served_name)},
@@ -132,10 +134,6 @@ std::optional<ApiError> Server::ollama_route_error(std::string_view path) {
   if (contains(kStorePaths, path) || path.starts_with(kBlobs)) {
     return ApiError::not_found("no route " + std::string(path.substr(0, 128)) +
                                ": this server keeps no store of models");
-  }
-  if (contains(kEmbedPaths, path)) {
-    return ApiError::not_found("no route " + std::string(path) +
-                               ": this server computes no embeddings");
   }
   return std::nullopt;
 }
@@ -242,8 +240,9 @@ Server::Prepared Server::prepare_ollama_show(const Json& body, const Asker& /*as
     return *std::move(error);
   }
   return [ignored = fields.ignored()](Server& server, Transaction transaction) {
+    const TextService& service = server.parts_.service;
     transaction.add_ignored_fields(ignored);
-    transaction.send_json(description_of(server.parts_.service.model()));
+    transaction.send_json(description_of(service.model(), service.can_generate()));
   };
 }
 

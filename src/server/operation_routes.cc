@@ -68,6 +68,10 @@ Json Server::internal_states() {
 }
 
 void Server::health_generate(Transaction transaction) {
+  if (!parts_.service.can_generate()) {
+    health(std::move(transaction), false);
+    return;
+  }
   const std::uint64_t id = next_call_++;
   auto probe = std::make_unique<HealthProbe>(*loop_, parts_.service, std::move(transaction),
                                              [this, id] { probes_.erase(id); });
@@ -79,7 +83,7 @@ void Server::model_info(Transaction transaction) {
   const ServedModelFacts& facts = parts_.service.model().facts();
   transaction.send_json(JsonObject{{"model_path", facts.served_name},
                                    {"tokenizer_path", facts.served_name},
-                                   {"is_generation", true},
+                                   {"is_generation", parts_.service.can_generate()},
                                    {"weight_version", "default"},
                                    {"model_type", facts.description.family},
                                    {"architectures", facts.description.architectures},

@@ -13,6 +13,7 @@
 
 #include "api/ids.h"
 #include "api/messages_request.h"
+#include "api/ollama_embed.h"
 #include "api/ollama_request.h"
 #include "api/ollama_response.h"
 #include "api/responses_request.h"
@@ -202,11 +203,32 @@ class Server final : public HttpHandler {
   std::variant<Json, ApiError> tokenize_prompt(FieldReader& fields) const;
   std::variant<Json, ApiError> tokenize_messages(const Json& body, FieldReader& fields) const;
 
+  // Vectors and their cosines.
   using EmbeddingVectors = std::vector<std::vector<float>>;
-  /// Makes the body of an answer of the vectors of a job.
-  using EmbeddingAnswer = std::function<Json(const Server& server, EmbeddingVectors vectors)>;
+  /// Makes the body of an answer of the vectors of a job, as they were pooled.
+  using EmbeddingAnswer = std::function<Json(const Server& server, const Transaction& transaction,
+                                             EmbeddingVectors vectors)>;
+  /// Makes it of vectors that are as the request wants them.
+  using VectorAnswer =
+      std::function<Json(const Server& server, const Transaction& transaction,
+                         const EmbeddingVectors& vectors, std::int64_t num_tokens)>;
+
+  struct TextField {
+    const char* name;
+    const std::vector<std::string>& texts;
+  };
+
   void add_embedding_routes();
+  Prepared prepare_vectors(EmbeddingRequest request, const char* param, const Asker& asker,
+                           VectorAnswer answer) const;
   Prepared prepare_embeddings(const Json& body, const Asker& asker) const;
+  Prepared prepare_ollama_vectors(OllamaEmbedRequest request, const char* param,
+                                  const Asker& asker, VectorAnswer answer) const;
+  Prepared prepare_ollama_embed(const Json& body, const Asker& asker) const;
+  Prepared prepare_ollama_embeddings(const Json& body, const Asker& asker) const;
+  std::variant<EmbeddingJob, ApiError> pair_job(const TextField& first, const TextField& second,
+                                                const EmbeddingParams& params,
+                                                const Asker& asker) const;
   Prepared prepare_score(const Json& body, const Asker& asker) const;
   Prepared prepare_rerank(const Json& body, const Asker& asker) const;
   Prepared embedding_answer(const EmbeddingParams& params, EmbeddingJob job,

@@ -282,8 +282,11 @@ TEST(ServedOllama, errors_are_a_text) {
       {"POST", "/api/create", "{}", 404, "no store of models"},
       {"DELETE", "/api/delete", "", 404, "no store of models"},
       {"POST", "/api/blobs/sha256:1", "", 404, "no store of models"},
-      {"POST", "/api/embed", "{}", 404, "no embeddings"},
-      {"POST", "/api/embeddings", "{}", 404, "no embeddings"},
+      {"POST", "/api/embed", "{}", 400, "'model'"},
+      {"POST", "/api/embed", body(R"("input":1)"), 400, "'input'"},
+      {"POST", "/api/embed", body(R"("input":"x")"), 400, "--task embed"},
+      {"POST", "/api/embeddings", R"({"model":"other","prompt":"x"})", 404, "'other'"},
+      {"POST", "/api/embeddings", body(R"("prompt":"x")"), 400, "--task embed"},
       {"POST", "/api/unknown", "{}", 404, "no route /api/unknown"},
       {"GET", kChat, "", 405, "expected POST"},
   };
