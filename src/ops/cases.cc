@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "tensor/format.h"
 #include "tensor/half.h"
 
 namespace plumb {
@@ -107,6 +108,10 @@ std::vector<std::byte> random_weight(DType dtype, std::int64_t rows, std::int64_
     return random_floats(dtype, rows * cols, rng);
   }
   std::vector<std::byte> raw(static_cast<std::size_t>(rows * row_bytes(dtype, cols)));
+  if (dtype == DType::kQ13) {  // not every pattern of bits is one of its integers
+    quantize(dtype, rng.normals(rows * cols).data(), rows * cols, raw.data());
+    return raw;
+  }
   for (std::byte& b : raw) {
     b = static_cast<std::byte>(rng.bits() >> 56);
   }

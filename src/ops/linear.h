@@ -24,7 +24,8 @@ struct LinearOutput {
 /// Shapes    x f32 [M,K]; outputs[i].weight [N_i,K], y f32 [M,N_i]; M >= 0; 1 to 4 outputs; no y
 ///           overlaps x or another y.
 /// Numerics  weights of block formats may be multiplied by activations quantised to 8 bits per 32
-///           elements; float weights by float activations. The result of a row does not depend on
+///           elements, those of Q13 by activations rounded to 13 bits per 128; float weights by
+///           float activations. The result of a row does not depend on
 ///           M or on its neighbours.
 /// Requires  scratch i8 [linear_scratch_bytes(M, K)] (64-byte aligned), may be null for M = 0.
 /// Capture   safe: no allocation, no host sync.

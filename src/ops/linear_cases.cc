@@ -83,9 +83,17 @@ std::vector<float> make_inputs(const LinearShape& s, CaseRng& rng) {
   return x;
 }
 
-constexpr std::int64_t kQuantBlock = 32;  // elements that share a scale of quantised activations
+/// How activations may be rounded: elements that share a scale, and the largest integer.
+struct Rounding {
+  std::int64_t block = 32;
+  double most = 127;
+};
 
-/// For each row and block of 32 elements: f(sum of squares, largest magnitude).
+Rounding rounding_of(DType format) {
+  return format == DType::kQ13 ? Rounding{128, 4095} : Rounding{};
+}
+
+/// For each row and block of elements: f(sum of squares, largest magnitude).
 struct BlockNorms {
   std::int64_t num_blocks;
   std::vector<double> squares;  // [rows, num_blocks]
@@ -93,15 +101,16 @@ struct BlockNorms {
   std::vector<double> norm;     // [rows]
 };
 
-BlockNorms block_norms(const std::vector<float>& values, std::int64_t rows, std::int64_t cols) {
-  const std::int64_t num_blocks = (cols + kQuantBlock - 1) / kQuantBlock;
+BlockNorms block_norms(const std::vector<float>& values, std::int64_t rows, std::int64_t cols,
+                       std::int64_t block_elems) {
+  const std::int64_t num_blocks = (cols + block_elems - 1) / block_elems;
   const auto count = static_cast<std::size_t>(rows * num_blocks);
   BlockNorms norms{num_blocks, std::vector<double>(count), std::vector<double>(count), {}};
   for (std::int64_t r = 0; r < rows; ++r) {
     double sum = 0.0;
     for (std::int64_t c = 0; c < cols; ++c) {
       const double value = values[static_cast<std::size_t>(r * cols + c)];
-      const auto block = static_cast<std::size_t>(r * num_blocks + c / kQuantBlock);
+      const auto block = static_cast<std::size_t>(r * num_blocks + c / block_elems);
       norms.squares[block] += value * value;
       norms.largest[block] = std::max(norms.largest[block], std::fabs(value));
       sum += value * value;
@@ -112,28 +121,30 @@ BlockNorms block_norms(const std::vector<float>& values, std::int64_t rows, std:
 }
 
 /// Float sums err by about 1e-6 |x| |w|. An activation quantised to 8 bits errs by a uniform amount
-/// of up to half a step (largest / 127), so a dot product by the standard deviation sqrt(sum of
-/// step^2 / 12 * w^2); six of them are allowed, and their mean magnitude (0.8) where it can be
-/// told.
+/// of up to half a step (largest / 127; with Q13 largest / 4095), so a dot product by the standard
+/// deviation sqrt(sum of step^2 / 12 * w^2); six of them are allowed, and their mean magnitude
+/// (0.8) where it can be told.
 CaseTolerance linear_tolerance(const LinearShape& s, const std::vector<float>& x,
                                const std::vector<float>& w, std::int64_t n_rows) {
   const bool quantised = traits(s.format).block_elems > 1 && s.inputs != Inputs::kConstant;
-  const BlockNorms xs = block_norms(x, s.m, s.k);
-  const BlockNorms ws = block_norms(w, n_rows, s.k);
+  const Rounding rounding = rounding_of(s.format);
+  const BlockNorms xs = block_norms(x, s.m, s.k, rounding.block);
+  const BlockNorms ws = block_norms(w, n_rows, s.k, rounding.block);
   CaseTolerance tolerance{.absolute = 1e-30, .relative = 1e-6};
   double sum_of_bounds = 0.0;
   for (std::int64_t m = 0; m < s.m; ++m) {
     for (std::int64_t n = 0; n < n_rows; ++n) {
       double variance = 0.0;
       for (std::int64_t b = 0; quantised && b < xs.num_blocks; ++b) {
-        const double step = xs.largest[static_cast<std::size_t>(m * xs.num_blocks + b)] / 127.0;
+        const double step =
+            xs.largest[static_cast<std::size_t>(m * xs.num_blocks + b)] / rounding.most;
         variance +=
             step * step / 12.0 * ws.squares[static_cast<std::size_t>(n * xs.num_blocks + b)];
       }
-      const double rounding =
+      const double summation =
           2e-6 * xs.norm[static_cast<std::size_t>(m)] * ws.norm[static_cast<std::size_t>(n)];
-      tolerance.element.push_back(6.0 * std::sqrt(variance) + rounding);
-      sum_of_bounds += 1.25 * std::sqrt(variance) + rounding;
+      tolerance.element.push_back(6.0 * std::sqrt(variance) + summation);
+      sum_of_bounds += 1.25 * std::sqrt(variance) + summation;
     }
   }
   if (s.m >= 64 && n_rows >= 8 && s.inputs == Inputs::kNormal) {
@@ -207,7 +218,7 @@ std::vector<LinearShape> shapes_of(DType f) {
       {.format = f, .m = 6, .k = 512, .n = {24}, .inputs = Inputs::kTiny},
   };
   for (const std::int64_t m : {2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33}) {
-    shapes.push_back({.format = f, .m = m, .k = block == 256 ? 768 : 288, .n = {2 * m + 11}});
+    shapes.push_back({.format = f, .m = m, .k = block > 32 ? 768 : 288, .n = {2 * m + 11}});
   }
   if (block == 32) {
     for (const std::int64_t k : {64, 96, 160, 416, 576}) {
@@ -233,7 +244,8 @@ void add_linear_cases(std::vector<OpCase>* cases) {
     const std::vector<LinearShape> some = shapes_of(format);
     shapes.insert(shapes.end(), some.begin(), some.end());
   }
-  for (const DType format : {DType::kF32, DType::kBF16, DType::kQ4_1, DType::kQ8_0, DType::kQ4_K}) {
+  for (const DType format :
+       {DType::kF32, DType::kBF16, DType::kQ4_1, DType::kQ8_0, DType::kQ4_K, DType::kQ13}) {
     shapes.push_back({.format = format, .m = 129, .k = 2048, .n = {257}});  // the largest
   }
   for (const LinearShape& shape : shapes) {

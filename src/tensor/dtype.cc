@@ -17,7 +17,7 @@ constexpr std::array<DTypeTraits, kNumDTypes> kTraits{{
     {"Q5_1", 32, 24, true},   {"Q8_0", 32, 34, true},   {"Q2_K", 256, 84, true},
     {"Q3_K", 256, 110, true}, {"Q4_K", 256, 144, true}, {"Q5_K", 256, 176, true},
     {"Q6_K", 256, 210, true}, {"IQ4_NL", 32, 18, true}, {"IQ4_XS", 256, 136, true},
-    {"MXFP4", 32, 17, true},
+    {"MXFP4", 32, 17, true},  {"Q13", 128, 260, true},
 }};
 
 }  // namespace

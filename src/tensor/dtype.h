@@ -32,8 +32,9 @@ enum class DType : std::uint8_t {
   kIQ4_NL,
   kIQ4_XS,
   kMXFP4,
+  kQ13,  ///< Plumb's own, in memory only: 128 integers of 13 bits, kept in 16, and a scale in f32
 };
-inline constexpr int kNumDTypes = 22;
+inline constexpr int kNumDTypes = 23;
 
 struct DTypeTraits {
   std::string_view name;  ///< as GGUF spells it: "Q4_K", "F32"

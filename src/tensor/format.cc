@@ -48,6 +48,8 @@ FormatFns functions_of(DType dtype) {
       return {dequantize_iq4_xs, quantize_iq4_xs};
     case DType::kMXFP4:
       return {dequantize_mxfp4, quantize_mxfp4};
+    case DType::kQ13:
+      return {dequantize_q13, quantize_q13};
     default:
       return {nullptr, nullptr};
   }

@@ -12,6 +12,10 @@ namespace plumb {
 
 /// Elements of a super-block of the K formats.
 inline constexpr int kSuper = 256;
+/// Elements of a block of Q13, and the largest of its integers: 128 products of two such integers
+/// fit 31 bits.
+inline constexpr int kQ13Block = 128;
+inline constexpr int kQ13Most = 4095;
 /// Below this magnitude a block counts as zero, so that no reciprocal overflows.
 inline constexpr float kTiny = 1e-15F;
 
@@ -37,6 +41,7 @@ void dequantize_q6_k(const std::byte* source, std::int64_t num_elements, float* 
 void dequantize_iq4_nl(const std::byte* source, std::int64_t num_elements, float* out);
 void dequantize_iq4_xs(const std::byte* source, std::int64_t num_elements, float* out);
 void dequantize_mxfp4(const std::byte* source, std::int64_t num_elements, float* out);
+void dequantize_q13(const std::byte* source, std::int64_t num_elements, float* out);
 
 void quantize_f32(const float* source, std::int64_t num_elements, std::byte* out);
 void quantize_f16(const float* source, std::int64_t num_elements, std::byte* out);
@@ -54,6 +59,7 @@ void quantize_q6_k(const float* source, std::int64_t num_elements, std::byte* ou
 void quantize_iq4_nl(const float* source, std::int64_t num_elements, std::byte* out);
 void quantize_iq4_xs(const float* source, std::int64_t num_elements, std::byte* out);
 void quantize_mxfp4(const float* source, std::int64_t num_elements, std::byte* out);
+void quantize_q13(const float* source, std::int64_t num_elements, std::byte* out);
 
 /// The sixteen values of the IQ4 codes, ascending.
 inline constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,

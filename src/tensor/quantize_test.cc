@@ -104,8 +104,25 @@ INSTANTIATE_TEST_SUITE_P(
                     Gate{DType::kMXFP4, 32, .110}, Gate{DType::kQ2_K, 256, .254},
                     Gate{DType::kQ3_K, 256, .134}, Gate{DType::kQ4_K, 256, .0598},
                     Gate{DType::kQ5_K, 256, .0295}, Gate{DType::kQ6_K, 256, .0128},
-                    Gate{DType::kIQ4_XS, 256, .0678}),
+                    Gate{DType::kIQ4_XS, 256, .0678}, Gate{DType::kQ13, 128, .000122}),
     [](const auto& param_info) { return std::string(to_text(param_info.param.dtype)); });
+
+TEST(Quantize, q13_keeps_the_largest_of_128_exactly_and_rounds_to_even) {
+  std::vector<float> x(128, 0.0F);
+  x[0] = -4095.0F;
+  x[1] = 2.5F;
+  x[2] = 3.5F;
+  x[127] = 4094.75F;
+  const std::vector<std::byte> block = packed(DType::kQ13, x);
+  EXPECT_EQ(hex(block).substr(0, 20), "0000803f01f002000400");
+  std::vector<float> y(128);
+  dequantize(DType::kQ13, block.data(), 128, y.data());
+  EXPECT_EQ(y[0], -4095.0F);
+  EXPECT_EQ(y[1], 2.0F);
+  EXPECT_EQ(y[2], 4.0F);
+  EXPECT_EQ(y[3], 0.0F);
+  EXPECT_EQ(y[127], 4095.0F);
+}
 
 TEST(Quantize, an_all_zero_block_of_q4_0_stores_minus_zero_and_the_middle_code) {
   const std::vector<std::byte> bytes = packed(DType::kQ4_0, std::vector<float>(32, 0.0F));

@@ -168,7 +168,8 @@ void read_block(PanelType type, const std::byte* block, BlockFields* f) {
     case kTypeF32:
     case kTypeF16:
     case kTypeBF16:
-      return;  // no blocks
+    case kTypeQ13:
+      return;  // no blocks of 8 bits or less
   }
 }
 

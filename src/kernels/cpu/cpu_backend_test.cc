@@ -108,7 +108,7 @@ TEST_P(CpuBackend, keeps_integer_sums_exact_at_their_extremes) {
   constexpr std::int64_t kCols = 256;
   const std::unique_ptr<Backend> backend = make(1);
   for (const DType dtype : weight_formats()) {
-    if (traits(dtype).block_elems == 1) {
+    if (traits(dtype).block_elems == 1 || dtype == DType::kQ13) {
       continue;
     }
     for (const int fill : {0x00, 0x7F, 0x80, 0x88, 0xFF}) {
@@ -143,18 +143,60 @@ TEST_P(CpuBackend, keeps_integer_sums_exact_at_their_extremes) {
   }
 }
 
+// 128 products of the largest integers, of weights and of activations, just fit 31 bits.
+TEST_P(CpuBackend, keeps_sums_of_the_largest_13_bit_products_exact) {
+  constexpr std::int64_t kCols = 256;
+  const std::unique_ptr<Backend> backend = make(1);
+  const std::vector<float> values(kCols, -4095.0F);
+  std::vector<std::byte> raw(static_cast<std::size_t>(row_bytes(DType::kQ13, kCols)));
+  quantize(DType::kQ13, values.data(), kCols, raw.data());
+  const Weight weight = backend->pack({DType::kQ13, 1, kCols, raw}).value();
+  for (const float x : {4095.0F, -4095.0F}) {
+    std::vector<float> row(kCols, x);
+    EXPECT_EQ(products(*backend, weight, row)[0], x * -4095.0F * kCols);
+  }
+}
+
+TEST_P(CpuBackend, takes_formats_that_round_differently_in_one_call) {
+  constexpr std::int64_t kCols = 256;
+  const std::unique_ptr<Backend> backend = make(2);
+  const std::unique_ptr<Stream> stream = backend->new_stream();
+  CaseRng rng(5);
+  std::vector<float> x = rng.normals(5 * kCols);
+  std::vector<Weight> weights;
+  std::vector<std::vector<float>> together(4, std::vector<float>(5 * 35));
+  std::vector<LinearOutput> outputs;
+  for (const DType dtype : {DType::kQ13, DType::kQ6_K, DType::kF32, DType::kQ13}) {
+    const std::vector<std::byte> raw = random_weight(dtype, 35, kCols, rng);
+    weights.push_back(backend->pack({dtype, 35, kCols, raw}).value());
+  }
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    outputs.push_back({&weights[i], Tensor::dense(together[i].data(), DType::kF32, {5, 35}), {}});
+  }
+  const std::int64_t scratch_bytes = linear_scratch_bytes(5, kCols);
+  Buffer scratch = backend->allocator().allocate(scratch_bytes).value();
+  backend->ops().linear({Tensor::dense(x.data(), DType::kF32, {5, kCols}), outputs,
+                         Tensor::dense(scratch.address(), DType::kI8, {scratch_bytes})},
+                        *stream);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    EXPECT_EQ(together[i], products(*backend, weights[i], x)) << i;
+  }
+}
+
 TEST_P(CpuBackend, makes_a_row_with_nan_or_infinity_visible) {
   const std::unique_ptr<Backend> backend = make(1);
   CaseRng rng(3);
-  const std::vector<std::byte> raw = random_weight(DType::kQ4_1, 17, 64, rng);
-  const Weight weight = backend->pack({DType::kQ4_1, 17, 64, raw}).value();
-  for (const float bad : {std::nanf(""), HUGE_VALF}) {
-    std::vector<float> x = rng.normals(3 * 64);
-    x[64 + 37] = bad;
-    const std::vector<float> y = products(*backend, weight, x);
-    for (std::size_t n = 0; n < 17; ++n) {
-      EXPECT_TRUE(std::isfinite(y[n]) && std::isfinite(y[34 + n]));
-      EXPECT_FALSE(std::isfinite(y[17 + n]));
+  for (const DType dtype : {DType::kQ4_1, DType::kQ13}) {
+    const std::vector<std::byte> raw = random_weight(dtype, 17, 128, rng);
+    const Weight weight = backend->pack({dtype, 17, 128, raw}).value();
+    for (const float bad : {std::nanf(""), HUGE_VALF}) {
+      std::vector<float> x = rng.normals(3 * 128);
+      x[128 + 37] = bad;
+      const std::vector<float> y = products(*backend, weight, x);
+      for (std::size_t n = 0; n < 17; ++n) {
+        EXPECT_TRUE(std::isfinite(y[n]) && std::isfinite(y[34 + n]));
+        EXPECT_FALSE(std::isfinite(y[17 + n]));
+      }
     }
   }
 }

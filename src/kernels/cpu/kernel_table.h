@@ -19,6 +19,9 @@ namespace plumb::cpu {
 inline constexpr std::int64_t kXBlockBytes = 60;
 inline constexpr std::int64_t kXMainBytes = 44;
 
+/// For Q13, 13 bits per 128 elements: K/128 records {q i16[T][128], d f32[T]} in tiles as above.
+inline constexpr std::int64_t kXQ13Bytes = 2 * kQ13Elems + 4;
+
 /// Panels [panel_begin, panel_end) times rows [row_begin, row_end) of x.
 struct PanelProduct {
   const unsigned char* panels = nullptr;
@@ -27,7 +30,7 @@ struct PanelProduct {
   std::int64_t panel_end = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
-  const unsigned char* x_tiles = nullptr;  ///< block formats
+  const unsigned char* x_tiles = nullptr;  ///< block formats, each its own kind
   const float* x = nullptr;                ///< float formats
   std::int64_t x_stride = 0;
   std::int64_t row_begin = 0;  ///< multiple of tile_rows
@@ -84,6 +87,10 @@ struct KernelTable {
   /// Writes one tile of `rows` (a power of two) rows.
   void (*quantize_tile)(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t k,
                         bool halves, unsigned char* out) = nullptr;
+  /// As quantize_tile, for Q13.
+  void (*round_tile)(const float* x, std::int64_t x_stride, std::int64_t rows, std::int64_t k,
+                     unsigned char* out) = nullptr;
+  int q13_panels = 0;  ///< that the product with Q13 takes at once
   void (*attention_chunk)(const AttentionChunk&) = nullptr;
   /// Joins (m2, l2, o2) to (m, l, o) row by row; rows of o lie `stride` floats apart.
   void (*attention_merge)(std::int64_t num_rows, std::int64_t dim, std::int64_t stride, float* m,

@@ -219,7 +219,9 @@ int run(int argc, char** argv) {
         Matrix{"gemma.down4", DType::kQ4_K, 640, 2048},
         Matrix{"gemma.down6", DType::kQ6_K, 640, 2048},
         Matrix{"gemma.output", DType::kQ8_0, 262144, 640}, Matrix{"q5_k", DType::kQ5_K, 2048, 2048},
-        Matrix{"iq4_xs", DType::kIQ4_XS, 2048, 2048}, Matrix{"bf16", DType::kBF16, 2048, 2048}}) {
+        Matrix{"iq4_xs", DType::kIQ4_XS, 2048, 2048}, Matrix{"bf16", DType::kBF16, 2048, 2048},
+        Matrix{"minilm.up", DType::kQ13, 1536, 384}, Matrix{"minilm.down", DType::kQ13, 384, 1536},
+        Matrix{"minilm.up32", DType::kF32, 1536, 384}}) {
     if (std::string(matrix.name).find(bench.only) != std::string::npos) {
       bench_matrix(bench, matrix);
     }

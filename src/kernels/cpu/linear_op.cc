@@ -9,6 +9,8 @@
 
 // Phases: 1 quantise x into tiles, 2 the panels of all outputs as one list of items.
 //
+// Weights of Q13 take x in a form of their own: where a call has both kinds, it runs once for each.
+//
 // Few rows: the items are streamed once, each worker its own part. Many rows: a block of rows whose
 // tiles fit the second cache meets every panel before the next block starts.
 namespace plumb::cpu {
@@ -33,6 +35,8 @@ struct Plan {
   std::int64_t num_panels = 0;
   bool quantizes = false;
   bool needs_halves = false;
+  bool rounds = false;  ///< x to 13 bits; all weights are of Q13
+  std::int64_t panels_at_once = 1;
 };
 
 bool reads_halves(PanelType type) {
@@ -50,11 +54,13 @@ Plan make_plan(const Linear& args, const KernelTable& kernels) {
     target.has_kernel = panel_rows(output.weight->layout()) == rows;
     if (target.has_kernel) {
       target.type = *panel_type(output.weight->dtype());
-      plan.quantizes |= target.type > kTypeBF16;
+      plan.rounds |= target.type == kTypeQ13;
+      plan.quantizes |= target.type > kTypeBF16 && target.type != kTypeQ13;
       plan.needs_halves |= reads_halves(target.type);
     }
     plan.num_panels += target.num_panels;
   }
+  plan.panels_at_once = plan.rounds ? kernels.q13_panels : 1;
   return plan;
 }
 
@@ -64,7 +70,12 @@ std::int64_t rows_of_tile(std::int64_t row, std::int64_t m, std::int64_t tile_ro
   return std::min(tile_rows, static_cast<std::int64_t>(std::bit_floor(left)));
 }
 
-void quantize_rows(const Linear& args, bool halves, CpuStream& stream) {
+/// Bytes of a row of x in the form that the weights take.
+std::int64_t tile_row_bytes(const Plan& plan, std::int64_t k) {
+  return plan.rounds ? k / kQ13Elems * kXQ13Bytes : k / 32 * kXBlockBytes;
+}
+
+void quantize_rows(const Linear& args, const Plan& plan, CpuStream& stream) {
   const std::int64_t m = args.x.dim(0);
   const std::int64_t k = args.x.dim(1);
   const KernelTable& kernels = stream.kernels();
@@ -73,8 +84,13 @@ void quantize_rows(const Linear& args, bool halves, CpuStream& stream) {
     const std::int64_t stop = std::min(end * kernels.tile_rows, m);
     for (std::int64_t row = begin * kernels.tile_rows; row < stop;) {
       const std::int64_t rows = rows_of_tile(row, m, kernels.tile_rows);
-      kernels.quantize_tile(args.x.row<const float>(row), args.x.row_stride, rows, k, halves,
-                            tiles + row * (k / 32) * kXBlockBytes);
+      const auto* x = args.x.row<const float>(row);
+      unsigned char* tile = tiles + row * tile_row_bytes(plan, k);
+      if (plan.rounds) {
+        kernels.round_tile(x, args.x.row_stride, rows, k, tile);
+      } else {
+        kernels.quantize_tile(x, args.x.row_stride, rows, k, plan.needs_halves, tile);
+      }
       row += rows;
     }
   };
@@ -151,26 +167,23 @@ void multiply(const Linear& args, const Plan& plan, std::int64_t begin, std::int
   }
 }
 
-}  // namespace
-
-void linear(const Linear& args, Stream& any_stream) {
+/// All weights are of Q13, or none is.
+void run_linear(const Linear& args, CpuStream& stream) {
   const std::int64_t m = args.x.dim(0);
-  if (m == 0) {
-    return;
-  }
-  CpuStream& stream = cpu_stream(any_stream);
   const KernelTable& kernels = stream.kernels();
   const Plan plan = make_plan(args, kernels);
-  if (plan.quantizes) {
-    quantize_rows(args, plan.needs_halves, stream);
+  if (plan.quantizes || plan.rounds) {
+    quantize_rows(args, plan, stream);
   }
-  const std::int64_t row_bytes = args.x.dim(1) / 32 * kXBlockBytes;
+  const std::int64_t row_bytes = tile_row_bytes(plan, args.x.dim(1));
   const std::int64_t tiles_in_block = std::max(
       kRowBlockBytes / std::max(row_bytes * kernels.tile_rows, std::int64_t{1}), std::int64_t{1});
   const std::int64_t block_rows = tiles_in_block * kernels.tile_rows;
   const std::int64_t num_blocks = (m + block_rows - 1) / block_rows;
   const std::int64_t pieces = 8 * stream.pool().num_threads();
-  const std::int64_t grain = std::max(plan.num_panels * num_blocks / pieces, std::int64_t{1});
+  const std::int64_t wanted = plan.num_panels * num_blocks / pieces;
+  const std::int64_t grain =
+      std::max(wanted / plan.panels_at_once, std::int64_t{1}) * plan.panels_at_once;
   stream.pool().run(plan.num_panels * num_blocks, grain,
                     [&](std::int64_t begin, std::int64_t end, int worker) {
                       while (begin < end) {
@@ -182,6 +195,29 @@ void linear(const Linear& args, Stream& any_stream) {
                         begin += count;
                       }
                     });
+}
+
+bool is_q13(const LinearOutput& output) {
+  return output.weight->dtype() == DType::kQ13;
+}
+
+}  // namespace
+
+void linear(const Linear& args, Stream& any_stream) {
+  if (args.x.dim(0) == 0) {
+    return;
+  }
+  CpuStream& stream = cpu_stream(any_stream);
+  std::array<LinearOutput, kMaxOutputs> outputs;
+  std::copy(args.outputs.begin(), args.outputs.end(), outputs.begin());
+  auto* const end = outputs.begin() + args.outputs.size();
+  auto* const middle = std::stable_partition(outputs.begin(), end, is_q13);
+  for (const std::span<LinearOutput> part :
+       {std::span(outputs.begin(), middle), std::span(middle, end)}) {
+    if (!part.empty()) {
+      run_linear({args.x, part, args.scratch}, stream);
+    }
+  }
 }
 
 }  // namespace plumb::cpu

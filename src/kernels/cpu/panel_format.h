@@ -21,9 +21,19 @@ enum PanelType : unsigned char {
   kTypeIQ4_NL,
   kTypeIQ4_XS,
   kTypeMXFP4,
+  kTypeQ13,
 };
 
-inline constexpr int kNumPanelTypes = 16;
+inline constexpr int kNumPanelTypes = 17;
+
+/// Q13 in panels of R rows: for each 128 elements d f32[R], then 64 steps of R dwords, each with
+/// two neighbouring elements of a row.
+inline constexpr int kQ13Elems = 128;
+inline constexpr int kQ13Most = 4095;
+
+constexpr int q13_record_bytes(int rows) {
+  return rows * (4 + 2 * kQ13Elems);
+}
 
 enum class ScaleKind : unsigned char {
   kHalf,         ///< d: f16 of the record

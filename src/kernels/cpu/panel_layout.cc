@@ -40,6 +40,7 @@ const PanelShape& shape_of(PanelType type) {
       {kPanelIQ4_NL, R},
       {kPanelIQ4_XS, R},
       {kPanelMXFP4, R},
+      {{}, R},  // neither has Q13
   }};
   return kShapes[type];
 }
@@ -214,6 +215,31 @@ void unpack_float(PanelType type, const unsigned char* panel, int rows, int row,
   }
 }
 
+void pack_q13_row(const std::byte* source, std::int64_t num_records, int rows, int row,
+                  unsigned char* panel) {
+  for (std::int64_t i = 0; i < num_records; ++i, panel += q13_record_bytes(rows)) {
+    std::memcpy(panel + 4 * row, source, 4);
+    source += 4;
+    for (int step = 0; step < kQ13Elems / 2; ++step, source += 4) {
+      std::memcpy(panel + (rows * (1 + step) + row) * 4, source, 4);
+    }
+  }
+}
+
+void unpack_q13_row(const unsigned char* panel, std::int64_t num_records, int rows, int row,
+                    float* out) {
+  for (std::int64_t i = 0; i < num_records; ++i, panel += q13_record_bytes(rows)) {
+    float d = 0.0F;
+    std::memcpy(&d, panel + 4 * row, sizeof d);
+    for (int step = 0; step < kQ13Elems / 2; ++step) {
+      std::int16_t pair[2];
+      std::memcpy(pair, panel + (rows * (1 + step) + row) * 4, sizeof pair);
+      *out++ = d * static_cast<float>(pair[0]);
+      *out++ = d * static_cast<float>(pair[1]);
+    }
+  }
+}
+
 template <int R>
 void unpack_row(const Weight& weight, std::int64_t row, float* out) {
   const PanelType type = *panel_type(weight.dtype());
@@ -222,6 +248,9 @@ void unpack_row(const Weight& weight, std::int64_t row, float* out) {
   const int lane = static_cast<int>(row % R);
   if (is_float(type)) {
     return unpack_float(type, panel, R, lane, weight.cols(), out);
+  }
+  if (type == kTypeQ13) {
+    return unpack_q13_row(panel, weight.cols() / kQ13Elems, R, lane, out);
   }
   const PanelShape& s = shape_of<R>(type);
   for (std::int64_t k = 0; k < weight.cols(); k += s.format.unit) {
@@ -268,6 +297,8 @@ std::optional<PanelType> panel_type(DType dtype) {
       return kTypeIQ4_XS;
     case DType::kMXFP4:
       return kTypeMXFP4;
+    case DType::kQ13:
+      return kTypeQ13;
     default:
       return std::nullopt;
   }
@@ -284,6 +315,9 @@ int panel_rows(const WeightLayout* layout) {
 std::int64_t panel_bytes(PanelType type, int rows, std::int64_t cols) {
   if (is_float(type)) {
     return cols * rows * float_bytes(type);
+  }
+  if (type == kTypeQ13) {
+    return cols / kQ13Elems * q13_record_bytes(rows);
   }
   const PanelShape& s = shape_of(type, rows);
   return cols / s.format.unit * s.record.bytes;
@@ -305,6 +339,10 @@ void pack_panel(const RawMatrix& raw, PanelType type, int rows, std::int64_t ind
         std::memcpy(panel + (k * rows + row) * size, source + k * size,
                     static_cast<std::size_t>(size));
       }
+      continue;
+    }
+    if (type == kTypeQ13) {
+      pack_q13_row(source, raw.cols / kQ13Elems, rows, row, panel);
       continue;
     }
     const PanelShape& s = shape_of(type, rows);

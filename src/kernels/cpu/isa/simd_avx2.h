@@ -219,6 +219,11 @@ inline I i_add(I a, I b) {
   return _mm256_add_epi32(a, b);
 }
 
+/// sum += a[2i] * b[2i] + a[2i+1] * b[2i+1] of the 16-bit halves of each lane.
+inline I i_dot16(I sum, I a, I b) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+}
+
 inline I i_max_unsigned(I a, I b) {
   return _mm256_max_epu32(a, b);
 }
@@ -266,6 +271,12 @@ inline std::uint32_t i_largest_unsigned(I v) {
   const __m128i b = _mm_max_epu32(a, _mm_shuffle_epi32(a, 0x4E));
   return static_cast<std::uint32_t>(
       _mm_cvtsi128_si32(_mm_max_epu32(b, _mm_shuffle_epi32(b, 0xB1))));
+}
+
+/// Stores the low half of each lane with signed saturation.
+inline void i_store_i16(void* p, I v) {
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  _mm_storeu_si128(static_cast<__m128i*>(p), words);
 }
 
 /// Stores the low byte of each lane with signed saturation.

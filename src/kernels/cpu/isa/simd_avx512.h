@@ -203,6 +203,13 @@ inline I i_add(I a, I b) {
   return _mm512_add_epi32(a, b);
 }
 
+/// sum += a[2i] * b[2i] + a[2i+1] * b[2i+1] of the 16-bit halves of each lane.
+inline I i_dot16(I sum, I a, I b) {
+  // Not _mm512_dpwssd_epi32, for which g++ 12 copies and stores a sum that lives through a loop.
+  asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  return sum;
+}
+
 inline I i_max_unsigned(I a, I b) {
   return _mm512_max_epu32(a, b);
 }
@@ -250,6 +257,11 @@ inline std::int32_t i_sum(I v) {
 
 inline std::uint32_t i_largest_unsigned(I v) {
   return _mm512_reduce_max_epu32(v);
+}
+
+/// Stores the low half of each lane with signed saturation.
+inline void i_store_i16(void* p, I v) {
+  _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(v));
 }
 
 /// Stores the low byte of each lane with signed saturation.
