@@ -24,7 +24,9 @@ Embedder::~Embedder() {
 }
 
 std::int64_t Embedder::max_length() const {
-  return std::min(model_->facts().max_context_len, model_->limits().num_tokens);
+  const EmbeddingBatchLimits& limits = model_->limits();
+  return std::min(model_->facts().max_context_len,
+                  limits.max_length > 0 ? limits.max_length : limits.num_tokens);
 }
 
 Status Embedder::check(const EmbeddingJob& job) const {
@@ -115,6 +117,7 @@ void Embedder::end_overdue(std::vector<Ended>* ended) {
 std::vector<Embedder::Pick> Embedder::pick_batch() {
   const EmbeddingBatchLimits& limits = model_->limits();
   std::vector<Pick> batch;
+  const std::int64_t pass_tokens = limits.pass_tokens > 0 ? limits.pass_tokens : limits.num_tokens;
   std::int64_t num_tokens = 0;
   std::size_t num_exhausted = 0;  // jobs in a row that had nothing left
   while (num_exhausted < jobs_.size() && std::ssize(batch) < limits.num_sequences) {
@@ -122,7 +125,7 @@ std::vector<Embedder::Pick> Embedder::pick_batch() {
     if (job.num_started < job.sequences.size()) {
       std::vector<TokenId>& tokens = job.sequences[job.num_started];
       num_tokens += std::ssize(tokens);
-      if (num_tokens > limits.num_tokens) {
+      if (num_tokens > pass_tokens && !batch.empty()) {
         break;
       }
       batch.push_back({job.id, job.num_started++, std::move(tokens)});

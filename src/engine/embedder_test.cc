@@ -96,11 +96,11 @@ class ScriptedEmbedding final : public EmbeddingModel {
 
 class EmbedderTest : public testing::Test {
  protected:
-  void start(std::int64_t num_tokens, std::int64_t num_sequences, std::int64_t max_waiting = 100) {
-    embedder_ =
-        std::make_unique<Embedder>(std::make_unique<ScriptedEmbedding>(
-                                       script_, EmbeddingBatchLimits{num_tokens, num_sequences}),
-                                   max_waiting, clock_);
+  void start(std::int64_t num_tokens, std::int64_t num_sequences, std::int64_t max_waiting = 100,
+             std::int64_t pass_tokens = 0) {
+    const EmbeddingBatchLimits limits{num_tokens, num_sequences, pass_tokens};
+    embedder_ = std::make_unique<Embedder>(std::make_unique<ScriptedEmbedding>(script_, limits),
+                                           max_waiting, clock_);
   }
 
   /// Submits sequences of `length` tokens that begin with the given ones.
@@ -148,6 +148,20 @@ TEST_F(EmbedderTest, a_pass_holds_as_many_sequences_as_the_limits_say) {
   EXPECT_EQ(stats.num_tokens, 15);
   EXPECT_EQ(stats.num_batches, 3);
   EXPECT_EQ(stats.num_waiting, 0);
+}
+
+TEST_F(EmbedderTest, a_pass_is_closed_early_but_takes_any_sequence_alone) {
+  start(6, 10, 100, 4);
+  EmbeddingJob job;
+  job.sequences = {{1, 1}, {2, 2}, {3, 3, 3, 3, 3, 3}, {4, 4, 4}, {5}};
+  std::promise<EmbeddingOutcome> promise;
+  ASSERT_TRUE(embedder_
+                  ->submit(std::move(job),
+                           [&](EmbeddingOutcome outcome) { promise.set_value(std::move(outcome)); })
+                  .ok());
+  promise.get_future().wait();
+  EXPECT_THAT(script_.batches(),
+              ElementsAre(ElementsAre(1, 2), ElementsAre(3), ElementsAre(4, 5)));
 }
 
 TEST_F(EmbedderTest, jobs_take_turns_so_that_a_small_one_is_not_kept_waiting) {
