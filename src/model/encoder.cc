@@ -23,13 +23,14 @@ bool is_encoder(const Checkpoint& checkpoint) {
   return family_name(checkpoint) == kBert;
 }
 
-Result<std::unique_ptr<Encoder>> load_encoder(Checkpoint& checkpoint, Backend& backend) {
+Result<std::unique_ptr<Encoder>> load_encoder(Checkpoint& checkpoint, Backend& backend,
+                                              EncoderWeights weights) {
   if (!is_encoder(checkpoint)) {
     return Status{Code::kUnsupported, "encoder family '" + family_name(checkpoint) +
                                           "' is not supported, expected bert"};
   }
   PLUMB_ASSIGN(const EncoderConfig config, read_encoder_config(checkpoint));
-  return load_bert(checkpoint, backend, config);
+  return load_bert(checkpoint, backend, config, weights);
 }
 
 }  // namespace plumb

@@ -2,6 +2,7 @@
 #include "model/weight_loader.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/text.h"
@@ -21,6 +22,24 @@ std::string listed(const std::vector<std::string>& names) {
     text += " and " + std::to_string(names.size() - kMaxListed) + " more";
   }
   return text;
+}
+
+// The matrix in Q13; nothing if it is not of floats, or if its rows are not whole blocks.
+std::optional<std::vector<std::byte>> rounded(const RawTensor& part) {
+  const std::int64_t rows = part.shape[0];
+  const std::int64_t cols = part.shape[1];
+  if (traits(part.dtype).block_elems != 1 || cols % traits(DType::kQ13).block_elems != 0) {
+    return std::nullopt;
+  }
+  const std::int64_t from_bytes = row_bytes(part.dtype, cols);
+  const std::int64_t to_bytes = row_bytes(DType::kQ13, cols);
+  std::vector<std::byte> out(static_cast<std::size_t>(rows * to_bytes));
+  std::vector<float> values(static_cast<std::size_t>(cols));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    dequantize(part.dtype, part.bytes.data() + row * from_bytes, cols, values.data());
+    quantize(DType::kQ13, values.data(), cols, out.data() + row * to_bytes);
+  }
+  return out;
 }
 
 }  // namespace
@@ -53,6 +72,12 @@ Weight WeightLoader::matrix(const TensorName& name, std::int64_t rows, std::int6
   return record == nullptr ? Weight() : pack(*record, rows, cols, kind);
 }
 
+Weight WeightLoader::rounded_matrix(const TensorName& name, std::int64_t rows, std::int64_t cols,
+                                    ShardKind kind) {
+  const TensorRecord* record = take(name, true);
+  return record == nullptr ? Weight() : pack(*record, rows, cols, kind, Form::kRounded);
+}
+
 Weight WeightLoader::optional_matrix(const TensorName& name, std::int64_t rows, std::int64_t cols,
                                      ShardKind kind) {
   const TensorRecord* record = take(name, false);
@@ -64,7 +89,7 @@ void WeightLoader::ignore(const TensorName& name) {
 }
 
 Weight WeightLoader::pack(const TensorRecord& record, std::int64_t rows, std::int64_t cols,
-                          ShardKind kind) {
+                          ShardKind kind, Form form) {
   if (!check_dims(record, {rows, cols})) {
     return {};
   }
@@ -84,13 +109,22 @@ Weight WeightLoader::pack(const TensorRecord& record, std::int64_t rows, std::in
     return {};
   }
   const RawTensor& part = share.value().tensor;
-  Result<Weight> weight = backend_.pack({part.dtype, part.shape[0], part.shape[1], part.bytes});
+  RawMatrix raw{part.dtype, part.shape[0], part.shape[1], part.bytes};
+  std::optional<std::vector<std::byte>> copy;
+  if (form == Form::kRounded) {
+    copy = rounded(part);
+  }
+  if (copy.has_value()) {
+    raw.dtype = DType::kQ13;
+    raw.bytes = *copy;
+  }
+  Result<Weight> weight = backend_.pack(raw);
   if (!weight.ok()) {
     complain("tensor '" + record.name + "': " + weight.status().message());
     return {};
   }
-  if (weight.value().is_mapped() && !share.value().is_view()) {
-    weight = owned(weight.value());  // it refers to the share's copy, which ends here
+  if (weight.value().is_mapped() && (copy.has_value() || !share.value().is_view())) {
+    weight = owned(weight.value());  // it refers to a copy, which ends here
     if (!weight.ok()) {
       complain("tensor '" + record.name + "': " + weight.status().message());
       return {};

@@ -41,6 +41,9 @@ class WeightLoader {
 
   /// The matrix [rows N, cols K] of the whole model; the result is this rank's share of it.
   Weight matrix(const TensorName& name, std::int64_t rows, std::int64_t cols, ShardKind kind);
+  /// As matrix(); floats become Q13 (tensor/dtype.h) where a row is whole blocks of it.
+  Weight rounded_matrix(const TensorName& name, std::int64_t rows, std::int64_t cols,
+                        ShardKind kind);
   /// As matrix(); empty if the checkpoint lacks it.
   Weight optional_matrix(const TensorName& name, std::int64_t rows, std::int64_t cols,
                          ShardKind kind);
@@ -67,7 +70,10 @@ class WeightLoader {
 
  private:
   const std::string& pick(const TensorName& name) const;
-  Weight pack(const TensorRecord& record, std::int64_t rows, std::int64_t cols, ShardKind kind);
+  enum class Form : unsigned char { kAsFile, kRounded };
+
+  Weight pack(const TensorRecord& record, std::int64_t rows, std::int64_t cols, ShardKind kind,
+              Form form = Form::kAsFile);
   Result<Weight> owned(const Weight& mapped);
   std::vector<float> values_of(const TensorRecord& record, std::int64_t n);
   Parameter load_vector(const TensorRecord& record, std::int64_t n, ShardKind kind, double offset);

@@ -99,6 +99,32 @@ TEST_F(WeightLoaderTest, a_long_list_is_cut_short) {
   EXPECT_LT(error.size(), 2000U);
 }
 
+TEST_F(WeightLoaderTest, floats_are_rounded_where_a_row_is_whole_blocks) {
+  const std::unique_ptr<Checkpoint> checkpoint = hf_folder(tiny("llama"));
+  WeightLoader load(*checkpoint, *backend_, {});
+  const TensorName down{"", "model.layers.0.mlp.down_proj.weight"};
+  const Weight rounded = load.rounded_matrix(down, 64, 128, ShardKind::kReplicate);
+  const Weight exact = load.matrix(down, 64, 128, ShardKind::kReplicate);
+  const Weight narrow = load.rounded_matrix({"", "model.layers.0.mlp.up_proj.weight"}, 128, 64,
+                                            ShardKind::kReplicate);
+  EXPECT_EQ(rounded.dtype(), DType::kQ13);
+  EXPECT_FALSE(rounded.is_mapped()) << "the copy is gone";
+  EXPECT_EQ(narrow.dtype(), exact.dtype());
+  std::vector<float> a(128);
+  std::vector<float> b(128);
+  for (std::int64_t row = 0; row < 64; ++row) {
+    rounded.unpack_row(row, a.data());
+    exact.unpack_row(row, b.data());
+    float largest = 0.0F;
+    for (const float value : b) {
+      largest = std::max(largest, std::abs(value));
+    }
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      ASSERT_LE(std::abs(a[i] - b[i]), largest / 4095.0F * 0.501F) << row;
+    }
+  }
+}
+
 TEST_F(WeightLoaderTest, norms_in_a_packed_format_are_refused) {
   const std::unique_ptr<Checkpoint> whole = gguf(tiny("llama"));
   const std::string error = load_error(rewritten(*whole, [](std::vector<GgufTensorSpec>* specs) {

@@ -41,7 +41,7 @@ struct BertLayer {
 class BertModel final : public Encoder {
  public:
   static Result<std::unique_ptr<Encoder>> load(Checkpoint& checkpoint, Backend& backend,
-                                               const EncoderConfig& c) {
+                                               const EncoderConfig& c, EncoderWeights weights) {
     auto model = std::make_unique<BertModel>();
     model->config_ = c;
     WeightLoader load(checkpoint, backend, {});
@@ -54,7 +54,7 @@ class BertModel final : public Encoder {
     model->types_ = table("token_types.weight", "token_type_embeddings", c.num_token_types);
     model->norm_ = norm(load, "token_embd_norm", "embeddings.LayerNorm", c.hidden_size);
     for (std::int64_t i = 0; i < c.num_layers; ++i) {
-      model->layers_.push_back(layer(load, i, c));
+      model->layers_.push_back(layer(load, i, c, weights));
     }
     for (const char* unused :
          {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"}) {
@@ -115,24 +115,27 @@ class BertModel final : public Encoder {
             load.vector({gguf + ".bias", hf + ".bias"}, n)};
   }
 
-  static Dense dense(WeightLoader& load, const std::string& gguf, const std::string& hf,
-                     std::int64_t out, std::int64_t in) {
-    return {load.matrix({gguf + ".weight", hf + ".weight"}, out, in, ShardKind::kReplicate),
-            load.vector({gguf + ".bias", hf + ".bias"}, out)};
-  }
-
-  static BertLayer layer(WeightLoader& load, std::int64_t index, const EncoderConfig& c) {
+  static BertLayer layer(WeightLoader& load, std::int64_t index, const EncoderConfig& c,
+                         EncoderWeights weights) {
+    const auto dense = [&](const std::string& gguf, const std::string& hf, std::int64_t out,
+                           std::int64_t in) -> Dense {
+      const TensorName name{gguf + ".weight", hf + ".weight"};
+      return {weights == EncoderWeights::kRounded
+                  ? load.rounded_matrix(name, out, in, ShardKind::kReplicate)
+                  : load.matrix(name, out, in, ShardKind::kReplicate),
+              load.vector({gguf + ".bias", hf + ".bias"}, out)};
+    };
     const std::string gguf = "blk." + std::to_string(index) + ".";
     const std::string hf = "encoder.layer." + std::to_string(index) + ".";
     const std::int64_t n = c.hidden_size;
     BertLayer layer;
-    layer.query = dense(load, gguf + "attn_q", hf + "attention.self.query", n, n);
-    layer.key = dense(load, gguf + "attn_k", hf + "attention.self.key", n, n);
-    layer.value = dense(load, gguf + "attn_v", hf + "attention.self.value", n, n);
-    layer.attn_output = dense(load, gguf + "attn_output", hf + "attention.output.dense", n, n);
+    layer.query = dense(gguf + "attn_q", hf + "attention.self.query", n, n);
+    layer.key = dense(gguf + "attn_k", hf + "attention.self.key", n, n);
+    layer.value = dense(gguf + "attn_v", hf + "attention.self.value", n, n);
+    layer.attn_output = dense(gguf + "attn_output", hf + "attention.output.dense", n, n);
     layer.attn_norm = norm(load, gguf + "attn_output_norm", hf + "attention.output.LayerNorm", n);
-    layer.ffn_up = dense(load, gguf + "ffn_up", hf + "intermediate.dense", c.intermediate_size, n);
-    layer.ffn_down = dense(load, gguf + "ffn_down", hf + "output.dense", n, c.intermediate_size);
+    layer.ffn_up = dense(gguf + "ffn_up", hf + "intermediate.dense", c.intermediate_size, n);
+    layer.ffn_down = dense(gguf + "ffn_down", hf + "output.dense", n, c.intermediate_size);
     layer.ffn_norm = norm(load, gguf + "layer_output_norm", hf + "output.LayerNorm", n);
     return layer;
   }
@@ -149,8 +152,8 @@ class BertModel final : public Encoder {
 }  // namespace
 
 Result<std::unique_ptr<Encoder>> load_bert(Checkpoint& checkpoint, Backend& backend,
-                                           const EncoderConfig& config) {
-  return BertModel::load(checkpoint, backend, config);
+                                           const EncoderConfig& config, EncoderWeights weights) {
+  return BertModel::load(checkpoint, backend, config, weights);
 }
 
 }  // namespace plumb

@@ -11,6 +11,6 @@ namespace plumb {
 
 /// BERT, MiniLM, BGE and their like: learned positions, token types, norms behind each block.
 Result<std::unique_ptr<Encoder>> load_bert(Checkpoint& checkpoint, Backend& backend,
-                                           const EncoderConfig& config);
+                                           const EncoderConfig& config, EncoderWeights weights);
 
 }  // namespace plumb
