@@ -29,6 +29,15 @@ Pooling decoder_pooling(EmbedPooling pooling) {
   return Pooling::kLast;
 }
 
+EmbeddingBatchLimits batch_limits(const EmbedOptions& embed, const ModelFacts& facts) {
+  EmbeddingBatchLimits limits;
+  limits.pass_tokens = embed.batch_tokens;
+  limits.max_length = std::min(embed.max_length, facts.max_context_len);
+  limits.num_tokens = std::max(limits.pass_tokens, limits.max_length);
+  limits.num_sequences = std::min(embed.batch_tokens, kMaxTextsInPass);
+  return limits;
+}
+
 }  // namespace
 
 Result<bool> serves_embeddings(const ServingOptions& options, const EmbedOptions& embed) {
@@ -42,18 +51,21 @@ Result<bool> serves_embeddings(const ServingOptions& options, const EmbedOptions
 
 Result<std::unique_ptr<EmbeddingModel>> EmbeddingServing::load(const ServingOptions& options) {
   const EmbeddingBackend backend{backends_.main.get(), backends_.ops, &backends_.meta->ops()};
-  const EmbeddingBatchLimits limits{embed_.batch_tokens,
-                                    std::min(embed_.batch_tokens, kMaxTextsInPass)};
   if (is_encoder(*checkpoint_)) {
     if (embed_.pooling != EmbedPooling::kAuto) {
       return Status{Code::kInvalidArgument,
                     "--pooling: the checkpoint of an encoder says how it is pooled"};
     }
-    PLUMB_ASSIGN(std::unique_ptr<Encoder> encoder, load_encoder(*checkpoint_, *backends_.main));
+    const EncoderWeights weights =
+        embed_.math == EncoderMath::kInt16 ? EncoderWeights::kRounded : EncoderWeights::kAsFile;
+    PLUMB_ASSIGN(std::unique_ptr<Encoder> encoder,
+                 load_encoder(*checkpoint_, *backends_.main, weights));
+    const EmbeddingBatchLimits limits = batch_limits(embed_, encoder->facts());
     return make_encoder_embedding(std::move(encoder), backend, limits);
   }
   PLUMB_ASSIGN(std::unique_ptr<Model> model,
                load_weights(*checkpoint_, *backends_.main, options.layout));
+  const EmbeddingBatchLimits limits = batch_limits(embed_, model->facts());
   return make_decoder_embedding(std::move(model), decoder_pooling(embed_.pooling), backend, limits);
 }
 

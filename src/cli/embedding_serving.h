@@ -18,11 +18,15 @@ enum class ServeTask : unsigned char { kAuto, kGenerate, kEmbed };
 
 enum class EmbedPooling : unsigned char { kAuto, kMean, kFirst, kLast };
 
+enum class EncoderMath : unsigned char { kInt16, kFloat };
+
 /// How texts become vectors.
 struct EmbedOptions {
   ServeTask task = ServeTask::kAuto;
   EmbedPooling pooling = EmbedPooling::kAuto;
-  std::int64_t batch_tokens = 4096;
+  EncoderMath math = EncoderMath::kInt16;
+  std::int64_t max_length = 8192;
+  std::int64_t batch_tokens = 512;
   std::int64_t max_queued = 8192;
 
   static constexpr auto fields() {
@@ -39,8 +43,16 @@ struct EmbedOptions {
                                 Choice<EmbedPooling>{"mean", EmbedPooling::kMean},
                                 Choice<EmbedPooling>{"cls", EmbedPooling::kFirst},
                                 Choice<EmbedPooling>{"last", EmbedPooling::kLast}}),
+        choice_field(&S::math, "encoder-math",
+                     "products of an encoder's float weights: i16 rounds weights and inputs to 13 "
+                     "bits and is twice as fast, f32 computes as the checkpoint says",
+                     std::array{Choice<EncoderMath>{"i16", EncoderMath::kInt16},
+                                Choice<EncoderMath>{"f32", EncoderMath::kFloat}}),
+        field(&S::max_length, "embed-max-length",
+              "tokens of the longest text that is embedded, at most what the model was trained for",
+              1, 1 << 20),
         field(&S::batch_tokens, "embed-batch-tokens",
-              "tokens of the texts that are embedded in one pass; no text may have more", 16,
+              "tokens of texts that are embedded in one pass; a longer text has one to itself", 16,
               1 << 20),
         field(&S::max_queued, "embed-max-queued", "texts that may wait to be embedded", 1, 1 << 20),
     };
