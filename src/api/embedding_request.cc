@@ -89,7 +89,7 @@ std::vector<std::string> read_documents(FieldReader& fields, const ApiLimits& li
 
 // The request, or the first error of its fields.
 template <class Request>
-std::variant<Request, ApiError> finished(FieldReader& fields, Request request) {
+std::variant<Request, ApiError> finished_vectors(FieldReader& fields, Request request) {
   if (!fields.ok()) {
     return *fields.error();
   }
@@ -124,7 +124,7 @@ std::variant<EmbeddingRequest, ApiError> read_embedding_request(const Json& body
   request.as_base64 = fields.choice("encoding_format", {"float", "base64"}) == "base64";
   request.dimensions = read_dimensions(fields);
   request.normalize = fields.boolean("normalize").value_or(true);
-  return finished(fields, std::move(request));
+  return finished_vectors(fields, std::move(request));
 }
 
 std::variant<ScoreRequest, ApiError> read_score_request(const Json& body, const ApiLimits& limits) {
@@ -155,7 +155,7 @@ std::variant<ScoreRequest, ApiError> read_score_request(const Json& body, const 
   if (fields.boolean("apply_softmax").value_or(false)) {
     fields.fail(ApiError::unsupported("apply_softmax", "scores are the cosines of two vectors"));
   }
-  return finished(fields, std::move(request));
+  return finished_vectors(fields, std::move(request));
 }
 
 std::variant<RerankRequest, ApiError> read_rerank_request(const Json& body,
@@ -176,7 +176,7 @@ std::variant<RerankRequest, ApiError> read_rerank_request(const Json& body,
   read_embedding_params(fields, limits, &request.params);
   request.top_n = fields.integer("top_n", 1, limits.max_token_ids);
   request.return_documents = fields.boolean("return_documents").value_or(false);
-  return finished(fields, std::move(request));
+  return finished_vectors(fields, std::move(request));
 }
 
 }  // namespace plumb

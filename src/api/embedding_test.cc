@@ -14,21 +14,21 @@ Json body_json(const std::string& text) {
 }
 
 template <class Request>
-ApiError refusal_of(const std::variant<Request, ApiError>& read) {
+ApiError embedding_refusal(const std::variant<Request, ApiError>& read) {
   const auto* error = std::get_if<ApiError>(&read);
   return error != nullptr ? *error : ApiError::for_http(200, "no error");
 }
 
 ApiError embedding_error(const std::string& body) {
-  return refusal_of(read_embedding_request(body_json(body), {}));
+  return embedding_refusal(read_embedding_request(body_json(body), {}));
 }
 
 ApiError score_error(const std::string& body) {
-  return refusal_of(read_score_request(body_json(body), {}));
+  return embedding_refusal(read_score_request(body_json(body), {}));
 }
 
 ApiError rerank_error(const std::string& body) {
-  return refusal_of(read_rerank_request(body_json(body), {}));
+  return embedding_refusal(read_rerank_request(body_json(body), {}));
 }
 
 EmbeddingRequest embedding_request(const std::string& body) {

@@ -134,11 +134,11 @@ Server::Prepared Server::prepare_ollama_embeddings(const Json& body, const Asker
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
   }
-  return prepare_ollama_vectors(std::get<OllamaEmbedRequest>(std::move(read)), "prompt", asker,
-                                [](const Server&, const Transaction&,
-                                   const EmbeddingVectors& vectors, std::int64_t) {
-                                  return ollama_embedding_to_json(vectors);
-                                });
+  return prepare_ollama_vectors(
+      std::get<OllamaEmbedRequest>(std::move(read)), "prompt", asker,
+      [](const Server&, const Transaction&, const EmbeddingVectors& vectors, std::int64_t) {
+        return ollama_embedding_to_json(vectors);
+      });
 }
 
 // The texts of two fields as one job, first those of the first.

@@ -222,8 +222,8 @@ class Server final : public HttpHandler {
   Prepared prepare_vectors(EmbeddingRequest request, const char* param, const Asker& asker,
                            VectorAnswer answer) const;
   Prepared prepare_embeddings(const Json& body, const Asker& asker) const;
-  Prepared prepare_ollama_vectors(OllamaEmbedRequest request, const char* param,
-                                  const Asker& asker, VectorAnswer answer) const;
+  Prepared prepare_ollama_vectors(OllamaEmbedRequest request, const char* param, const Asker& asker,
+                                  VectorAnswer answer) const;
   Prepared prepare_ollama_embed(const Json& body, const Asker& asker) const;
   Prepared prepare_ollama_embeddings(const Json& body, const Asker& asker) const;
   std::variant<EmbeddingJob, ApiError> pair_job(const TextField& first, const TextField& second,
