@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Embeddings, scores and rankings against an independent forward pass, through the official client."""
 
+import asyncio
 import base64
 import math
 import pathlib
@@ -10,6 +11,7 @@ import plumb_e2e as e2e
 
 try:
     import numpy as np
+    import ollama
     import openai
 
     import bert_reference
@@ -137,10 +139,50 @@ class Embeddings(unittest.TestCase):
         self.assertEqual(len(top["results"]), 2)
         self.assertNotIn("document", top["results"][0])
 
+    def test_the_ollama_client_embeds_one_and_many(self):
+        client = ollama.Client(self.server.url)
+        answer = client.embed(model="tiny-bert", input=TEXTS)
+        self.assertEqual(len(answer.embeddings), len(TEXTS))
+        for vector, text in zip(answer.embeddings, TEXTS, strict=True):
+            self.assertGreaterEqual(cosine(vector, self.reference.embed(text)), CLOSE, text)
+            self.assertAlmostEqual(np.linalg.norm(vector), 1, places=5)
+        tokens = sum(len(self.reference.tokenizer.encode(text).ids) for text in TEXTS)
+        self.assertEqual(answer.prompt_eval_count, tokens)
+        self.assertGreater(answer.total_duration, 0)
+        self.assertEqual(answer.load_duration, 0)
+        one = client.embed(model="tiny-bert:latest", input=TEXTS[0], dimensions=8)
+        self.assertEqual(one.model, "tiny-bert:latest")
+        self.assertEqual([len(vector) for vector in one.embeddings], [8])
+        self.assertEqual(client.embed(model="tiny-bert", input="").embeddings, [])
+        old = client.embeddings(model="tiny-bert", prompt=TEXTS[0])
+        self.assertGreaterEqual(cosine(old.embedding, self.reference.embed(TEXTS[0])), CLOSE)
+        self.assertIn("embedding", client.show("tiny-bert").capabilities)
+
+    def test_the_async_ollama_client_embeds(self):
+        async def embed():
+            return await ollama.AsyncClient(self.server.url).embed(model="tiny-bert", input=TEXTS[:2])
+        answer = asyncio.run(embed())
+        for vector, text in zip(answer.embeddings, TEXTS, strict=False):
+            self.assertGreaterEqual(cosine(vector, self.reference.embed(text)), CLOSE, text)
+
+    def test_the_ollama_client_cuts_long_texts_unless_forbidden(self):
+        client = ollama.Client(self.server.url)
+        long = "red " * 100
+        self.assertEqual(client.embed(model="tiny-bert", input=long).prompt_eval_count, 24)
+        with self.assertRaises(ollama.ResponseError) as raised:
+            client.embed(model="tiny-bert", input=long, truncate=False)
+        self.assertEqual(raised.exception.status_code, 400)
+        with self.assertRaises(ollama.ResponseError) as raised:
+            client.embed(model="another", input="a")
+        self.assertEqual(raised.exception.status_code, 404)
+
     def test_a_model_for_embeddings_generates_nothing(self):
-        for path, body in [("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}]}),
-                           ("/v1/completions", {"prompt": "a"})]:
-            self.assertEqual(self.error(path, body)["code"], "model_not_generative")
+        chat = {"messages": [{"role": "user", "content": "a"}]}
+        for path, body in [("/v1/chat/completions", chat), ("/v1/completions", {"prompt": "a"}),
+                           ("/v1/responses", {"input": "a"}), ("/generate", {"text": "a"})]:
+            self.assertEqual(self.error(path, body)["code"], "model_not_generative", path)
+        self.assertIn("generates no text", self.error("/v1/messages", {"max_tokens": 1, "model": "tiny-bert", **chat})["message"])
+        self.assertIn("generates no text", self.error("/api/chat", {"model": "tiny-bert", **chat}))
 
     def test_the_other_routes_still_answer(self):
         self.assertEqual(self.server.request("GET", "/health")[0], 200)
@@ -148,6 +190,8 @@ class Embeddings(unittest.TestCase):
         self.assertEqual(self.client.models.list().data[0].id, "tiny-bert")
         self.assertEqual(self.server.request("GET", "/server_info")[0], 200)
         self.assertEqual(self.server.request("POST", "/flush_cache")[0], 200)
+        for path in ("/health_generate", "/model_info", "/props", "/v1/loads", "/api/tags", "/api/ps"):
+            self.assertEqual(self.server.request("GET", path)[0], 200, path)
 
     def test_metrics_count_inputs_and_tokens(self):
         inputs = self.server.metric("plumb_embedding_inputs_total")
@@ -165,6 +209,23 @@ class Embeddings(unittest.TestCase):
                 self.assertGreaterEqual(cosine(vector, self.reference.embed(text)), CLOSE, text)
 
 
+class Rounding(unittest.TestCase):
+    """Rows long enough for products in integers."""
+
+    def test_both_kinds_of_products_give_the_vectors(self):
+        with e2e.folder() as folder:
+            model = bert_reference.write_tiny(folder / "wide", hidden=128, intermediate=256)
+            reference = bert_reference.Bert(model)
+            found = {}
+            for math_name, close in [("i16", 0.99999), ("f32", 0.9999999)]:
+                with e2e.Server(model, "--encoder-math", math_name) as server:
+                    answer = server.post("/v1/embeddings", {"input": TEXTS})[1]
+                    found[math_name] = [row["embedding"] for row in answer["data"]]
+                    for vector, text in zip(found[math_name], TEXTS, strict=True):
+                        self.assertGreaterEqual(cosine(vector, reference.embed(text)), close, text)
+            self.assertNotEqual(found["i16"], found["f32"])
+
+
 class Decoders(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -179,6 +240,9 @@ class Decoders(unittest.TestCase):
                                ("/v1/rerank", {"query": "a", "documents": ["b"]})]:
                 status, answer = server.post(path, body)
                 self.assertEqual((status, answer["error"]["code"]), (400, "model_not_embedding"))
+            with self.assertRaises(ollama.ResponseError) as raised:
+                ollama.Client(server.url).embed(model="tiny", input="a")
+            self.assertEqual(raised.exception.status_code, 400)
 
     def test_with_the_task_embed_it_gives_them(self):
         for arguments in ([], ["--pooling", "mean"]):

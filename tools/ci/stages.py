@@ -21,7 +21,7 @@ import xml.etree.ElementTree
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 THREADED_MODULES = ("base", "net", "engine", "server", "frontend")
 FUZZ_SECONDS = 20
-REAL_MODELS = ("smollm2-135m-instruct", "gemma-3-270m")
+REAL_MODELS = ("smollm2-135m-instruct", "gemma-3-270m", "all-minilm-l6-v2")
 UNIT = ["-L", "^unit$"]
 SHARD_TESTS = 50
 SHARD_SECONDS = 600
