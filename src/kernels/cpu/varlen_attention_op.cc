@@ -10,7 +10,7 @@
 namespace plumb::cpu {
 namespace {
 
-constexpr std::int64_t kVarlenTileRows = 96;
+constexpr std::int64_t kVarlenTileRows = 128;
 constexpr std::int64_t kVarlenKeys = 32;  // of one step of the kernel
 
 /// Sizes of the call and of one worker's memory.
