@@ -160,8 +160,7 @@ TEST_F(EmbedderTest, a_pass_is_closed_early_but_takes_any_sequence_alone) {
                            [&](EmbeddingOutcome outcome) { promise.set_value(std::move(outcome)); })
                   .ok());
   promise.get_future().wait();
-  EXPECT_THAT(script_.batches(),
-              ElementsAre(ElementsAre(1, 2), ElementsAre(3), ElementsAre(4, 5)));
+  EXPECT_THAT(script_.batches(), ElementsAre(ElementsAre(1, 2), ElementsAre(3), ElementsAre(4, 5)));
 }
 
 TEST_F(EmbedderTest, jobs_take_turns_so_that_a_small_one_is_not_kept_waiting) {

@@ -17,8 +17,8 @@ namespace plumb {
 struct EmbeddingBatchLimits {
   std::int64_t num_tokens = 0;  ///< at least the longest sequence
   std::int64_t num_sequences = 0;
-  /// Tokens of a pass of several sequences, at most num_tokens; 0 = these. Small passes keep what is
-  /// between two products in the caches.
+  /// Tokens of a pass of several sequences, at most num_tokens; 0 = these. Small passes keep what
+  /// is between two products in the caches.
   std::int64_t pass_tokens = 0;
   std::int64_t max_length = 0;  ///< of a sequence, at most num_tokens; 0 = these
 };

@@ -388,6 +388,7 @@ class Server final : public HttpHandler {
 
   std::map<std::uint64_t, Preparation> preparations_;                    // loop thread
   std::map<std::uint64_t, std::shared_ptr<WaitingCall>> waiting_calls_;  // loop thread
+
   // A request whose vectors are being computed.
   struct EmbeddingCall {
     Transaction transaction;
