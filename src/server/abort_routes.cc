@@ -25,11 +25,7 @@ void Server::abort_request(FieldReader& fields, Transaction transaction) {
   if (fields.ok() && !target.is_all && target.id.empty()) {
     fields.fail(ApiError::missing("rid"));
   }
-  if (std::optional<ApiError> unknown = check_fields(fields.ignored())) {
-    fields.fail(*std::move(unknown));
-  }
-  if (!fields.ok()) {
-    transaction.send_error(*fields.error());
+  if (!are_fields_fine(fields, &transaction)) {
     return;
   }
   const bool is_admin = transaction.principal.role == KeyRole::kAdmin;
@@ -38,7 +34,6 @@ void Server::abort_request(FieldReader& fields, Transaction transaction) {
         ApiError::for_http(403, "'abort_all' needs an admin key; name one request by its 'rid'"));
     return;
   }
-  transaction.add_ignored_fields(fields.ignored());
   target.is_anyones = target.is_all || is_admin;
   target.principal = transaction.principal;
   abort_preparations(target);

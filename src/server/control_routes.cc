@@ -39,8 +39,7 @@ void Server::add_control_routes() {
 void Server::pause_generation(FieldReader& fields, Transaction transaction) {
   const std::string mode =
       fields.choice("mode", {"abort", "retract", "in_place"}).value_or("abort");
-  if (!fields.ok()) {
-    transaction.send_error(*fields.error());
+  if (!are_fields_fine(fields, &transaction)) {
     return;
   }
   if (mode == "abort") {
@@ -71,8 +70,7 @@ void Server::wait_for_pause(Transaction transaction, Json answer) {
 }
 
 void Server::continue_generation(FieldReader& fields, Transaction transaction) {
-  if (!fields.ok()) {
-    transaction.send_error(*fields.error());
+  if (!are_fields_fine(fields, &transaction)) {
     return;
   }
   parts_.service.resume();
@@ -101,8 +99,7 @@ void Server::start_profile(FieldReader& fields, Transaction transaction) {
         "unsupported_parameter", "",
         "this server keeps no traces; name a folder for them with --profile-dir"));
   }
-  if (!fields.ok()) {
-    transaction.send_error(*fields.error());
+  if (!are_fields_fine(fields, &transaction)) {
     return;
   }
   const Status started = parts_.steps->profile().start(parts_.clock, num_steps);
@@ -139,8 +136,7 @@ void Server::watch_profile(std::uint64_t number) {
 }
 
 void Server::stop_profile(FieldReader& fields, Transaction transaction) {
-  if (!fields.ok()) {
-    transaction.send_error(*fields.error());
+  if (!are_fields_fine(fields, &transaction)) {
     return;
   }
   // Shared because a posted function must be copyable; there is one user at a time.

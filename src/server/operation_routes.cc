@@ -166,14 +166,9 @@ void Server::start_drain(FieldReader& fields, Transaction transaction) {
   const std::int64_t most =
       std::chrono::duration_cast<std::chrono::seconds>(options_.drain_timeout).count();
   const std::int64_t given = fields.integer("timeout_s", 0, kMostDrainSeconds).value_or(most);
-  if (std::optional<ApiError> unknown = check_fields(fields.ignored())) {
-    fields.fail(*std::move(unknown));
-  }
-  if (!fields.ok()) {
-    transaction.send_error(*fields.error());
+  if (!are_fields_fine(fields, &transaction)) {
     return;
   }
-  transaction.add_ignored_fields(fields.ignored());
   is_draining_.store(true);
   wait_for_drain(std::move(transaction), parts_.clock.now() + std::chrono::seconds(given));
 }
@@ -217,14 +212,9 @@ void Server::set_internal_state(FieldReader& fields, Transaction transaction) {
     }
     fields.absorb(args);
   }
-  if (std::optional<ApiError> unknown = check_fields(fields.ignored())) {
-    fields.fail(*std::move(unknown));
-  }
-  if (!fields.ok()) {
-    transaction.send_error(*fields.error());
+  if (!are_fields_fine(fields, &transaction)) {
     return;
   }
-  transaction.add_ignored_fields(fields.ignored());
   for (const LogLevel known : kLogLevels) {
     if (level == to_text(known)) {
       set_log_level(known);

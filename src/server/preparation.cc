@@ -69,6 +69,18 @@ void Server::operation_route(std::string path, RouteClass access, Operation hand
                }});
 }
 
+bool Server::are_fields_fine(FieldReader& fields, Transaction* transaction) const {
+  if (std::optional<ApiError> unknown = check_fields(fields.ignored())) {
+    fields.fail(*std::move(unknown));
+  }
+  if (!fields.ok()) {
+    transaction->send_error(*fields.error());
+    return false;
+  }
+  transaction->add_ignored_fields(fields.ignored());
+  return true;
+}
+
 Server::Prepared Server::prepare_body(const std::string& body, Prepare prepare,
                                       const Asker& asker) const {
   if (asker.is_unwanted.load() || is_stopping_.load()) {

@@ -137,6 +137,9 @@ class Server final : public HttpHandler {
   using Operation = void (Server::*)(FieldReader& fields, Transaction transaction);
   /// A route whose small body is read on the loop, also while the server drains.
   void operation_route(std::string path, RouteClass access, Operation handler);
+  /// Whether an operation may go on with what it has read; otherwise the error is sent. Unknown
+  /// fields are named in a header, or an error.
+  bool are_fields_fine(FieldReader& fields, Transaction* transaction) const;
   void prepare_and_run(Transaction transaction, Prepare prepare, MayWait may_wait = nullptr);
   /// Work that takes its time, or waits.
   using Work = std::function<Prepared(const Asker& asker)>;

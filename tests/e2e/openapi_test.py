@@ -33,6 +33,10 @@ CHECKS = [checks.status_code_conformance, checks.content_type_conformance,
           checks.response_schema_conformance]
 # An overloaded server, and a request whose own time is over: what the document calls an answer.
 BUSY = ("engine_overloaded", "timeout", "overloaded_error", "timeout_error")
+EMBEDDING = {"/v1/embeddings", "/v1/score", "/v1/rerank", "/rerank", "/v2/rerank", "/api/embed", "/api/embeddings"}
+# What brings a server into the state in which an operation answers 200, and out of the one it leaves.
+BEFORE = {"/start_profile": "/stop_profile", "/stop_profile": "/start_profile"}
+AFTER = {"/pause_generation": "/continue_generation"}
 KNOWN_IDS = {"/v1/models/{id}": [MODEL], "/web/{id}": ["chat.js", "chat.css", "icon.svg"]}
 
 
@@ -69,6 +73,15 @@ def operations(document):
     return sorted(found, key=lambda row: row[0] == "/drain")
 
 
+@contextlib.contextmanager
+def around(server, path):
+    if path in BEFORE:
+        server.post(BEFORE[path], {})
+    yield
+    if path in AFTER:
+        server.post(AFTER[path], {})
+
+
 def body_schema(operation):
     return operation["requestBody"]["content"]["application/json"]["schema"]
 
@@ -84,7 +97,19 @@ class Document(unittest.TestCase):
         cls.stack.__exit__(None, None, None)
 
     def serve(self, *arguments):
-        return e2e.Server(self.model, "--served-model-name", MODEL, *arguments)
+        return e2e.Server(self.model, "--served-model-name", MODEL, "--profile-dir",
+                          str(pathlib.Path(self.model).parent), *arguments)
+
+    @contextlib.contextmanager
+    def serve_both_tasks(self, *arguments):
+        """Gives (server, document, operations): a server that generates and one that embeds, each with its own."""
+        with self.serve(*arguments) as generating, self.serve("--task", "embed", *arguments) as embedding:
+            both = []
+            for server in (generating, embedding):
+                document = self.document_of(server)
+                both.append((server, document, [row for row in operations(document)
+                                                if (row[0] in EMBEDDING) == (server is embedding)]))
+            yield both
 
     def document_of(self, server):
         status, headers, body = server.request("GET", "/openapi.json")
@@ -121,11 +146,11 @@ class Document(unittest.TestCase):
         for folder in ("api", "server"):
             for path in (SOURCE / folder).glob("*.[ch]*"):
                 names |= set(re.findall(r'"([a-z][a-z_]{0,40})"', path.read_text()))
-        with self.serve() as server:
-            document = self.document_of(server)
-            for path, method, operation in operations(document):
-                if "requestBody" in operation:
-                    self.check_fields(server, document, (method.upper(), path), operation, names)
+        with self.serve_both_tasks() as both:
+            for server, document, rows in both:
+                for path, method, operation in rows:
+                    if "requestBody" in operation:
+                        self.check_fields(server, document, (method.upper(), path), operation, names)
 
     def check_fields(self, server, document, route, operation, names):
         documented, read = set(), set()
@@ -136,7 +161,8 @@ class Document(unittest.TestCase):
             body = {**body, "model": MODEL} if "model" in body else body
             for i in range(0, len(candidates), MAX_NAMES):
                 some = {name: None for name in candidates[i:i + MAX_NAMES]}
-                status, headers, answer = server.request(*route, {**some, **body})
+                with around(server, route[1]):
+                    status, headers, answer = server.request(*route, {**some, **body})
                 self.assertEqual(status, 200, (route, body, answer))
                 ignored = headers.get("x-plumb-ignored-fields", "").split(", ")
                 read |= set(some) - set(ignored)
@@ -147,36 +173,41 @@ class Document(unittest.TestCase):
         self.assertEqual(documented - read, set(), f"{route}: documented, and not read")
 
     def test_unknown_fields_are_refused_where_fields_are_strict(self):
-        with self.serve("--strict-fields") as server:
-            document = self.document_of(server)
-            for path, method, operation in operations(document):
-                if "requestBody" in operation:
-                    for body in examples_of(document, body_schema(operation)):
-                        body = {**body, "model": MODEL} if "model" in body else body
-                        status, _, answer = server.request(method.upper(), path, {**body, "mood": 1})
-                        self.assertEqual(status, 400, path)
-                        self.assertIn("unknown parameter: 'mood'", answer.decode(), path)
+        with self.serve_both_tasks("--strict-fields") as both:
+            for server, document, rows in both:
+                for path, method, operation in rows:
+                    if "requestBody" in operation:
+                        for body in examples_of(document, body_schema(operation)):
+                            body = {**body, "model": MODEL} if "model" in body else body
+                            status, _, answer = server.request(method.upper(), path, {**body, "mood": 1})
+                            self.assertEqual(status, 400, path)
+                            self.assertIn("unknown parameter: 'mood'", answer.decode(), path)
 
     def test_requests_made_from_it_are_answered_as_it_says(self):
-        with self.serve() as server:
-            schema = schemathesis.openapi.from_dict(self.document_of(server))
-            schema.config.update(base_url=server.url)
-            run = Cases(server)
-            found = {(op.path, op.method): op
-                     for op in (result.ok() for result in schema.get_all_operations())}
-            for path, method, operation in operations(schema.raw_schema):
-                has_body = "requestBody" in operation
-                num_cases = CASES_OF.get(path, CASES_WITH_BODY if has_body else CASES_WITHOUT_BODY)
-                required = set()
-                if has_body:
-                    for part in parts_of(schema.raw_schema, body_schema(operation)):
-                        required |= set(part.get("required", []))
-                for mode in schemathesis.GenerationMode:
-                    run.try_operation(found[path, method], mode, num_cases, required)
-            print(f"{run.num_cases} cases, {run.num_answered} answered with 200")
-            self.assertEqual(run.failures, [])
-            self.assertGreaterEqual(run.num_cases, MIN_CASES)
-            self.assertGreater(run.num_answered, MIN_CASES / 10)
+        num_cases, num_answered, failures = 0, 0, []
+        with self.serve_both_tasks() as both:
+            for server, document, rows in both:
+                schema = schemathesis.openapi.from_dict(document)
+                schema.config.update(base_url=server.url)
+                run = Cases(server)
+                found = {(op.path, op.method): op
+                         for op in (result.ok() for result in schema.get_all_operations())}
+                for path, method, operation in rows:
+                    has_body = "requestBody" in operation
+                    most = CASES_OF.get(path, CASES_WITH_BODY if has_body else CASES_WITHOUT_BODY)
+                    required = set()
+                    if has_body:
+                        for part in parts_of(schema.raw_schema, body_schema(operation)):
+                            required |= set(part.get("required", []))
+                    for mode in schemathesis.GenerationMode:
+                        run.try_operation(found[path, method], mode, most, required)
+                num_cases += run.num_cases
+                num_answered += run.num_answered
+                failures += run.failures
+        print(f"{num_cases} cases, {num_answered} answered with 200")
+        self.assertEqual(failures, [])
+        self.assertGreaterEqual(num_cases, MIN_CASES)
+        self.assertGreater(num_answered, MIN_CASES / 10)
 
 
 class Cases:
@@ -218,7 +249,8 @@ class Cases:
             case.path_parameters["id"] = ids[self.num_cases // 2 % len(ids)]
 
     def try_case(self, case):
-        answer = case.call(session=self.session, timeout=60)
+        with around(self.server, case.operation.path):
+            answer = case.call(session=self.session, timeout=60)
         if answer.status_code == 200:
             self.num_answered += 1
             if case.operation.path == "/v1/responses" and "json" in answer.headers["content-type"][0]:
