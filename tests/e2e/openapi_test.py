@@ -30,7 +30,7 @@ CASES_OF = {"/v1/chat/completions": 40, "/v1/messages": 30, "/v1/responses/input
             "/tokenize": 20, "/parse_function_call": 20}
 # They read what another route reads.
 TWINS = {("post", "/apply-template"), ("post", "/v1/tokenize"), ("post", "/v1/messages/count_tokens"),
-         ("post", "/v1/detokenize"), ("put", "/generate")}
+         ("post", "/v1/detokenize"), ("put", "/generate"), ("post", "/rerank"), ("post", "/v2/rerank")}
 FEW_FIELDS = 3
 MIN_CASES = 2000
 CHECKS = [checks.status_code_conformance, checks.content_type_conformance,
@@ -203,7 +203,8 @@ class Document(unittest.TestCase):
                         for part in parts_of(schema.raw_schema, body_schema(operation)):
                             required |= set(part.get("required", []))
                     if (method, path) in TWINS:
-                        run.try_operation(found[path, method], schemathesis.GenerationMode.POSITIVE, FEW_CASES, required)
+                        run.try_operation(found[path, method], schemathesis.GenerationMode.POSITIVE,
+                                          FEW_CASES, required)
                         continue
                     for mode in schemathesis.GenerationMode:
                         run.try_operation(found[path, method], mode, most, required)
