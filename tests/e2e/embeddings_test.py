@@ -179,7 +179,7 @@ class Embeddings(unittest.TestCase):
     def test_a_model_for_embeddings_generates_nothing(self):
         chat = {"messages": [{"role": "user", "content": "a"}]}
         for path, body in [("/v1/chat/completions", chat), ("/v1/completions", {"prompt": "a"}),
-                           ("/v1/responses", {"input": "a"}), ("/generate", {"text": "a"})]:
+                           ("/v1/responses", {"model": "tiny-bert", "input": "a"}), ("/generate", {"text": "a"})]:
             self.assertEqual(self.error(path, body)["code"], "model_not_generative", path)
         self.assertIn("generates no text", self.error("/v1/messages", {"max_tokens": 1, "model": "tiny-bert", **chat})["message"])
         self.assertIn("generates no text", self.error("/api/chat", {"model": "tiny-bert", **chat}))
