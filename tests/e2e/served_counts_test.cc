@@ -42,7 +42,8 @@ TEST(ServedCounts, a_conversation_counts_alike_in_every_api) {
        R"({"type":"function_call_output","call_id":"call_1","output":"7"}])"},
   };
   for (const Row& row : rows) {
-    const std::string messages = std::string("{") + row.messages + R"(,"max_tokens":1})";
+    const std::string messages =
+        std::string(R"({"model":"tiny",)") + row.messages + R"(,"max_tokens":1})";
     const std::string responses = std::string("{") + row.responses + R"(,"max_output_tokens":1})";
     const std::int64_t expected = int_at(
         scene.post("/v1/chat/completions", std::string("{") + row.chat + R"(,"max_tokens":1})"),
@@ -76,10 +77,10 @@ TEST(ServedCounts, what_is_cut_or_would_not_fit_is_counted_as_the_answer_counts_
   }
   const std::int64_t counted = int_at(
       scene.post("/v1/responses/input_tokens", R"({"input":")" + words + "\"}"), {"input_tokens"});
-  EXPECT_EQ(counted,
-            int_at(scene.post("/v1/messages/count_tokens",
-                              R"({"messages":[{"role":"user","content":")" + words + "\"}]}"),
-                   {"input_tokens"}));
+  EXPECT_EQ(counted, int_at(scene.post("/v1/messages/count_tokens",
+                                       R"({"model":"tiny","messages":[{"role":"user","content":")" +
+                                           words + "\"}]}"),
+                            {"input_tokens"}));
   EXPECT_GT(counted, 200'000);
 }
 

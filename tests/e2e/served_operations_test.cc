@@ -204,7 +204,7 @@ TEST(ServedOperations, a_request_that_waits_for_its_grammar_is_aborted) {
   RawClient client(scene.server().port());
   ASSERT_TRUE(client.send(post_text("/v1/completions", R"({"prompt":"x","request_id":"g1",)"
                                                        R"("guided_json":)" +
-                                                           schema + "}")));
+                                                           schema + "}}")));
   do {
     scene.post("/abort_request", R"({"rid":"g1"})");
   } while (scene.send("GET", "/metrics").body.find("plumb_grammar_cancelled_total 1") ==
@@ -237,8 +237,9 @@ TEST(ServedOperations, a_response_in_the_background_is_aborted_by_the_id_of_its_
 TEST(ServedOperations, a_drain_whose_client_leaves_is_not_waited_for) {
   ServedScene scene;
   RawClient running(scene.server().port());
-  ASSERT_TRUE(running.send(post_text("/generate", endless("r1"))));
-  wait_for_two_events(running);
+  ASSERT_TRUE(running.send(post_text(
+      "/v1/completions", R"({"prompt":"x","max_tokens":2000,"ignore_eos":true,"stream":true})")));
+  running.read_until("data: ");
   RawClient client(scene.server().port());
   ASSERT_TRUE(client.send(post_text("/drain", R"({"timeout_s":86400})")));
   while (scene.send("GET", "/ready").status == 200) {
@@ -293,9 +294,9 @@ TEST(ServedOperations, keys_abort_their_own_requests_and_the_admin_all) {
   EXPECT_EQ(abort(R"({"abort_all":true})", kAdmin), 200);
   EXPECT_NE(second.read_all().find("request_aborted"), std::string::npos);
   EXPECT_EQ(scene.send("POST", "/abort_request", R"({"rid":"r1"})").status, 401);
+  EXPECT_EQ(scene.send("POST", "/drain", "{}").status, 401);
   for (const char* path : {"/drain", "/set_internal_state", "/pause_generation",
                            "/continue_generation", "/start_profile", "/stop_profile"}) {
-    EXPECT_EQ(scene.send("POST", path, "{}").status, 401) << path;
     EXPECT_EQ(scene.send("POST", path, "{}", bearer(kKey)).status, 403) << path;
   }
   for (const char* path : {"/model_info", "/props", "/load", "/get_load", "/v1/loads"}) {

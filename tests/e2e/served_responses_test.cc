@@ -130,7 +130,7 @@ TEST(ServedResponses, a_long_stream_with_log_probabilities_comes_to_its_end) {
   ServedScene scene;
   const HttpResponse response =
       scene.send("POST", kResponses,
-                 R"({"input":"Hello","max_output_tokens":1500,"ignore_eos":true,"top_logprobs":20,)"
+                 R"({"input":"Hello","max_output_tokens":1950,"ignore_eos":true,"top_logprobs":20,)"
                  R"("include":["message.output_text.logprobs"],"stream":true})");
   const std::vector<Json> events = events_of(response);
   check_stream(events);
