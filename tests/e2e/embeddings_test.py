@@ -36,8 +36,8 @@ class Embeddings(unittest.TestCase):
         cls.reference = bert_reference.Bert(cls.model)
         cls.server = e2e.Server(cls.model, "--embed-max-queued", "100")
         cls.addClassCleanup(cls.server.stop)
-        cls.client = openai.OpenAI(base_url=cls.server.url + "/v1", api_key="none", max_retries=0,
-                                   _strict_response_validation=True)
+        # Not strict: the client asks for base64, which its own type of an answer does not allow.
+        cls.client = openai.OpenAI(base_url=cls.server.url + "/v1", api_key="none", max_retries=0)
         cls.addClassCleanup(cls.client.close)
 
     def create(self, **fields):
