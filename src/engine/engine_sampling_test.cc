@@ -55,7 +55,7 @@ TEST(EngineSampling, an_unknown_processor_is_refused_with_the_known_ones) {
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_EQ(status.message(),
             "custom_logit_processor 'nothing' is not known, expected one of thinking_budget, "
-            "allow_list, ngram_ban");
+            "allow_list, ngram_ban, script");
 }
 
 TEST(EngineSampling, bans_that_leave_no_token_end_that_request_only) {

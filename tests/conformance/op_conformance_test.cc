@@ -196,9 +196,11 @@ TEST(OpSweepItself, linear_allows_8_bit_activations_for_block_formats_only) {
   ops.linear = [](const Linear& args, Stream& stream) {
     linear_of_quantised(args, stream, [](float v) { return std::nearbyint(v); });
   };
-  const Result<OpCheckReport> blocks = check_spoilt(ops, {.op = "linear", .name = "q"});
-  ASSERT_TRUE(blocks.ok());
-  EXPECT_TRUE(blocks.value().passed()) << failures(blocks.value());
+  for (const char* name : {"q2_", "q3_", "q4_", "q5_", "q6_", "q8_"}) {
+    const Result<OpCheckReport> blocks = check_spoilt(ops, {.op = "linear", .name = name});
+    ASSERT_TRUE(blocks.ok());
+    EXPECT_TRUE(blocks.value().passed()) << failures(blocks.value());
+  }
   const Result<OpCheckReport> floats = check_spoilt(ops, {.op = "linear", .name = "bf16_m130"});
   ASSERT_TRUE(floats.ok());
   EXPECT_FALSE(floats.value().passed());

@@ -4,7 +4,11 @@
 import asyncio
 import base64
 import math
+import os
 import pathlib
+import re
+import subprocess
+import sys
 import unittest
 
 import plumb_e2e as e2e
@@ -274,6 +278,14 @@ class MiniLm(unittest.TestCase):
             for item, text in zip(answer.data, texts, strict=True):
                 self.assertGreaterEqual(cosine(item.embedding, reference.embed(text)), CLOSE, text)
             client.close()
+
+    def test_the_program_of_the_docs_runs(self):
+        page = pathlib.Path(os.environ.get("PLUMB_SOURCE_DIR", "."), "docs/clients.md").read_text()
+        (program,) = [found for found in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "all-minilm" in found]
+        with e2e.Server("all-minilm-l6-v2") as server:
+            done = subprocess.run([sys.executable, "-c", program.replace("http://127.0.0.1:8000", server.url)],
+                                  capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout.split()), (0, ["2", "384", "384"]), done.stderr)
 
 
 if __name__ == "__main__":

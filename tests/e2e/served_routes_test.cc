@@ -182,10 +182,10 @@ TEST(ServedRoutes, a_text_that_cannot_fit_is_refused_before_it_is_tokenised) {
 
 TEST(ServedRoutes, routes_methods_and_types_are_checked) {
   ServedScene scene;
-  const Json unknown = scene.post("/v1/embeddings", "{}", 404);
+  const Json unknown = scene.post("/v1/edits", "{}", 404);
   EXPECT_EQ(text_at(unknown, {"error", "code"}), "not_found");
   const std::string message = text_at(unknown, {"error", "message"});
-  EXPECT_TRUE(message.starts_with("no route /v1/embeddings; there are: /v1/chat/completions, "))
+  EXPECT_TRUE(message.starts_with("no route /v1/edits; there are: /v1/chat/completions, "))
       << message;
   EXPECT_EQ(
       text_at(parse_json(scene.send("GET", "/v1/replies").body).value(), {"error", "message"}),
