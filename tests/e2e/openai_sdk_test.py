@@ -325,7 +325,8 @@ class Overload(unittest.TestCase):
         statuses = []
         with self.client(max_retries=0) as client:
             running = client.chat.completions.create(**fields, max_tokens=30000, stream=True)
-            next(iter(running))
+            # The first chunk comes while the request still waits.
+            next(chunk for chunk in running if chunk.choices[0].delta.content)
             waiting = client.chat.completions.create(**fields, max_tokens=3, stream=True)
             with self.assertRaises(openai.InternalServerError) as caught:
                 client.chat.completions.create(**fields, max_tokens=3)
