@@ -83,15 +83,15 @@ void Embedder::drop(std::list<Job>::iterator job) {
 }
 
 void Embedder::abort(JobId id) {
-  {
-    const MutexLock lock(mutex_);
-    const auto job =
-        std::find_if(jobs_.begin(), jobs_.end(), [id](const Job& each) { return each.id == id; });
-    if (job != jobs_.end()) {
-      drop(job);
-    }
+  MutexLock lock(mutex_);
+  const auto job =
+      std::find_if(jobs_.begin(), jobs_.end(), [id](const Job& each) { return each.id == id; });
+  if (job != jobs_.end()) {
+    drop(job);
   }
-  const MutexLock callbacks(callbacks_mutex_);
+  while (is_telling_) {
+    has_told_.wait(lock);
+  }
 }
 
 EmbedderStats Embedder::stats() const {
@@ -177,7 +177,6 @@ void Embedder::run() {
   std::optional<EmbeddingOutcome> outcome;
   for (bool is_running = true; is_running;) {
     std::vector<Ended> ended;
-    std::optional<MutexLock> callbacks;
     {
       MutexLock lock(mutex_);
       if (outcome.has_value()) {
@@ -193,12 +192,16 @@ void Embedder::run() {
         fail_all({Code::kUnavailable, "the server is shutting down"}, &ended);
       }
       batch = pick_batch();
-      callbacks.emplace(callbacks_mutex_);
+      is_telling_ = !ended.empty();
     }
     for (Ended& job : ended) {
       job.callback(std::move(job.outcome));
     }
-    callbacks.reset();
+    if (!ended.empty()) {
+      const MutexLock lock(mutex_);
+      is_telling_ = false;
+      has_told_.notify_all();
+    }
     if (!batch.empty()) {
       std::vector<std::span<const TokenId>> sequences;
       sequences.reserve(batch.size());

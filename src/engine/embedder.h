@@ -113,7 +113,8 @@ class Embedder {
   JobId next_id_ PLUMB_GUARDED_BY(mutex_) = 1;
   EmbedderStats stats_ PLUMB_GUARDED_BY(mutex_);
   Status failure_ PLUMB_GUARDED_BY(mutex_);
-  Mutex callbacks_mutex_;  // held, from before mutex_ is given up, while callbacks run
+  bool is_telling_ PLUMB_GUARDED_BY(mutex_) = false;  // callbacks run
+  CondVar has_told_;                                  // they do not any more
   bool must_stop_ PLUMB_GUARDED_BY(mutex_) = false;
   Thread thread_;
 };
