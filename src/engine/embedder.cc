@@ -180,8 +180,7 @@ void Embedder::run() {
     {
       MutexLock lock(mutex_);
       if (outcome.has_value()) {
-        take_vectors(batch, *std::move(outcome), &ended);
-        outcome.reset();
+        take_vectors(batch, *std::exchange(outcome, std::nullopt), &ended);
       }
       while (ended.empty() && jobs_.empty() && !must_stop_) {
         has_work_.wait(lock);
