@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "server/cache_routes.h"
+
+#include <functional>
 #include <utility>
 
 #include "base/text.h"
-#include "server/server.h"
 
 namespace plumb {
 namespace {
@@ -13,20 +15,26 @@ constexpr std::chrono::milliseconds kFlushPause{5};
 
 }  // namespace
 
-void Server::add_cache_routes() {
-  router_.add(
-      {"POST", "/flush_cache", RouteClass::kAdminOptional,
-       [this](Transaction x, const std::string&) { flush_cache(std::move(x), kFlushTries); }});
-  router_.add({"GET", "/kv_events", RouteClass::kAdminForced,
-               [this](Transaction x, const std::string&) { kv_events(std::move(x)); }});
+CacheRoutes::CacheRoutes(const RouteContext& context) : context_(context) {
+  if (context.parts.service.has_kv_events()) {
+    feed_ = std::make_unique<KvEventFeed>(context.loop, context.parts.service, context.options);
+  }
 }
 
-void Server::flush_cache(Transaction transaction, int tries_left) {
-  const Status status = parts_.service.flush_cache();
+void CacheRoutes::add_routes() {
+  context_.router.add(
+      {"POST", "/flush_cache", RouteClass::kAdminOptional,
+       [this](Transaction x, const std::string&) { flush_cache(std::move(x), kFlushTries); }});
+  context_.get_route("/kv_events", RouteClass::kAdminForced,
+                     std::bind_front(&CacheRoutes::kv_events, this));
+}
+
+void CacheRoutes::flush_cache(Transaction transaction, int tries_left) {
+  const Status status = context_.parts.service.flush_cache();
   if (status.ok()) {
     transaction.send_json(JsonObject{{"success", true}, {"message", "the prefix cache is empty"}});
   } else if (tries_left > 1) {
-    loop_->run_after(kFlushPause, [this, x = std::move(transaction), tries_left]() mutable {
+    context_.loop.run_after(kFlushPause, [this, x = std::move(transaction), tries_left]() mutable {
       flush_cache(std::move(x), tries_left - 1);
     });
   } else {
@@ -36,8 +44,8 @@ void Server::flush_cache(Transaction transaction, int tries_left) {
 
 // Where a client goes on: behind the last event that it names, else at ?from=, else with what
 // comes.
-void Server::kv_events(Transaction transaction) {
-  if (kv_feed_ == nullptr) {
+void CacheRoutes::kv_events(Transaction transaction) {
+  if (feed_ == nullptr) {
     transaction.send_error(ApiError::not_found("no events are kept; start with --kv-events"));
     return;
   }
@@ -52,34 +60,38 @@ void Server::kv_events(Transaction transaction) {
     return;
   }
   const std::uint64_t begin = given.empty()
-                                  ? parts_.service.next_kv_event()
+                                  ? context_.parts.service.next_kv_event()
                                   : static_cast<std::uint64_t>(number) + (last.empty() ? 0 : 1);
-  kv_feed_->add(std::move(transaction), begin);
+  feed_->add(std::move(transaction), begin);
 }
 
-Status Server::listen_for_kv_events() {
-  if (!parts_.service.has_kv_events()) {
+Status CacheRoutes::listen(Transport& transport) {
+  if (feed_ == nullptr || context_.options.kv_events_port < 0) {
     return {};
   }
-  kv_feed_ = std::make_unique<KvEventFeed>(*loop_, parts_.service, options_);
-  if (options_.kv_events_port < 0) {
-    return {};
-  }
-  kv_frames_ = std::make_unique<KvEventFrames>(parts_.service, keys_);
+  frames_ = std::make_unique<KvEventFrames>(context_.parts.service, context_.keys);
   FramePublisherOptions options;
   options.topic = "kv-events";
-  options.listen.address = options_.host;
-  options.listen.port = static_cast<int>(options_.kv_events_port);
-  if (!options_.tls_cert_file.empty()) {
-    options.listen.tls = TlsServerOptions{options_.tls_cert_file, options_.tls_key_file};
+  options.listen.address = context_.options.host;
+  options.listen.port = static_cast<int>(context_.options.kv_events_port);
+  if (!context_.options.tls_cert_file.empty()) {
+    options.listen.tls =
+        TlsServerOptions{context_.options.tls_cert_file, context_.options.tls_key_file};
   }
   Result<std::unique_ptr<FramePublisher>> publisher =
-      FramePublisher::create(*loop_, *transport_, *kv_frames_, std::move(options));
+      FramePublisher::create(context_.loop, transport, *frames_, std::move(options));
   if (!publisher.ok()) {
     return publisher.status().with("kv-events-port");
   }
-  kv_publisher_ = std::move(publisher).value();
+  publisher_ = std::move(publisher).value();
   return {};
+}
+
+void CacheRoutes::close() {
+  if (feed_ != nullptr) {
+    feed_->close();
+  }
+  publisher_.reset();
 }
 
 }  // namespace plumb

@@ -1,177 +1,160 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routes that hold the engine still, and that record its steps.
-#include <algorithm>
-#include <chrono>
-#include <memory>
-#include <utility>
+#include "server/control_routes.h"
 
-#include "base/file.h"
+#include <array>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/log.h"
-#include "server/server.h"
 
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMostProfileSteps = 100'000;
+constexpr std::int64_t kMostDrainSeconds = 86'400;
 constexpr std::chrono::milliseconds kControlPause{20};
-
-// A folder below another one, by names alone.
-bool is_plain_path(std::string_view path) {
-  return path.find_first_not_of(
-             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") ==
-             std::string_view::npos &&
-         !path.starts_with('/') && path.find("..") == std::string_view::npos;
-}
+constexpr std::array kLogLevels = {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning,
+                                   LogLevel::kError, LogLevel::kOff};
 
 }  // namespace
 
-void Server::add_control_routes() {
-  const auto add = [this](const char* path, Operation handler) {
-    operation_route(path, RouteClass::kAdminOptional, handler);
+ControlRoutes::ControlRoutes(const RouteContext& context,
+                             std::function<void(const AbortTarget& target)> abort)
+    : context_(context), abort_(std::move(abort)) {}
+
+void ControlRoutes::add_routes() {
+  const auto add = [this](const char* path, RouteClass access, auto handler) {
+    context_.operation_route(path, access, std::bind_front(handler, this));
   };
-  add("/pause_generation", &Server::pause_generation);
-  add("/continue_generation", &Server::continue_generation);
-  add("/start_profile", &Server::start_profile);
-  add("/stop_profile", &Server::stop_profile);
+  add("/abort_request", RouteClass::kNormal, &ControlRoutes::abort_request);
+  add("/drain", RouteClass::kAdminOptional, &ControlRoutes::start_drain);
+  add("/pause_generation", RouteClass::kAdminOptional, &ControlRoutes::pause_generation);
+  add("/continue_generation", RouteClass::kAdminOptional, &ControlRoutes::continue_generation);
+  add("/set_internal_state", RouteClass::kAdminOptional, &ControlRoutes::set_internal_state);
+}
+
+// A key ends its own requests; all of them are the operator's to end.
+void ControlRoutes::abort_request(FieldReader& fields, Transaction transaction) {
+  AbortTarget target;
+  target.is_all = fields.boolean("abort_all").value_or(false);
+  target.id = fields.text("rid").value_or("");
+  if (fields.ok() && !target.is_all && target.id.empty()) {
+    fields.fail(ApiError::missing("rid"));
+  }
+  if (!context_.are_fields_fine(fields, &transaction)) {
+    return;
+  }
+  const bool is_admin = transaction.principal.role == KeyRole::kAdmin;
+  if (target.is_all && context_.keys.has_admin() && !is_admin) {
+    transaction.send_error(
+        ApiError::for_http(403, "'abort_all' needs an admin key; name one request by its 'rid'"));
+    return;
+  }
+  target.is_anyones = target.is_all || is_admin;
+  target.principal = transaction.principal;
+  abort_(target);
+  transaction.send_json(JsonObject{{"success", true}});
 }
 
 // Answers once nothing is computed any more.
-void Server::pause_generation(FieldReader& fields, Transaction transaction) {
+void ControlRoutes::pause_generation(FieldReader& fields, Transaction transaction) {
   const std::string mode =
       fields.choice("mode", {"abort", "retract", "in_place"}).value_or("abort");
-  if (!are_fields_fine(fields, &transaction)) {
+  if (!context_.are_fields_fine(fields, &transaction)) {
     return;
   }
   if (mode == "abort") {
     AbortTarget everybody;
     everybody.is_all = true;
     everybody.is_anyones = true;
-    abort_preparations(everybody);
-    abort_calls(everybody);
+    abort_(everybody);
   }
-  parts_.service.pause(mode == "retract" ? PauseMode::kRetract : PauseMode::kInPlace);
+  context_.parts.service.pause(mode == "retract" ? PauseMode::kRetract : PauseMode::kInPlace);
   wait_for_pause(std::move(transaction), JsonObject{{"status", "ok"}, {"mode", mode}});
 }
 
-void Server::wait_for_pause(Transaction transaction, Json answer) {
+void ControlRoutes::wait_for_pause(Transaction transaction, Json answer) {
   if (transaction.writer.is_disconnected()) {
     transaction.count(kClientLeft);  // the pause goes on
     return;
   }
-  const EngineStats stats = parts_.service.stats();
+  const EngineStats stats = context_.parts.service.stats();
   if (stats.is_paused || stats.state == EngineState::kFailed) {
     transaction.send_json(answer);
     return;
   }
-  loop_->run_after(kControlPause,
-                   [this, x = std::move(transaction), answer = std::move(answer)]() mutable {
-                     wait_for_pause(std::move(x), std::move(answer));
-                   });
+  context_.loop.run_after(kControlPause,
+                          [this, x = std::move(transaction), answer = std::move(answer)]() mutable {
+                            wait_for_pause(std::move(x), std::move(answer));
+                          });
 }
 
-void Server::continue_generation(FieldReader& fields, Transaction transaction) {
-  if (!are_fields_fine(fields, &transaction)) {
+void ControlRoutes::continue_generation(FieldReader& fields, Transaction transaction) {
+  if (!context_.are_fields_fine(fields, &transaction)) {
     return;
   }
-  parts_.service.resume();
+  context_.parts.service.resume();
   transaction.send_json(JsonObject{{"status", "ok"}});
 }
 
-void Server::start_profile(FieldReader& fields, Transaction transaction) {
-  const std::string folder = fields.text("output_dir").value_or("");
-  const std::int64_t num_steps = fields.integer("num_steps", 1, kMostProfileSteps).value_or(0);
-  if (const JsonArray* activities = fields.array("activities", 8)) {
-    if (!std::all_of(activities->begin(), activities->end(),
-                     [](const Json& name) { return name == Json("CPU"); })) {
-      fields.fail(ApiError::unsupported("activities",
-                                        "expected \"CPU\": the engine's steps as its "
-                                        "threads see them"));
-    }
-  }
-  if (fields.ok() && !is_plain_path(folder)) {
-    fields.fail(ApiError::invalid("invalid_value", "output_dir",
-                                  "'output_dir' is '" + folder.substr(0, 64) +
-                                      "', expected a folder below --profile-dir: letters, digits, "
-                                      "_, -, . and / without '..'"));
-  }
-  if (fields.ok() && (options_.profile_dir.empty() || parts_.steps == nullptr)) {
-    fields.fail(ApiError::invalid(
-        "unsupported_parameter", "",
-        "this server keeps no traces; name a folder for them with --profile-dir"));
-  }
-  if (!are_fields_fine(fields, &transaction)) {
+void ControlRoutes::start_drain(FieldReader& fields, Transaction transaction) {
+  const std::int64_t most =
+      std::chrono::duration_cast<std::chrono::seconds>(context_.options.drain_timeout).count();
+  const std::int64_t given = fields.integer("timeout_s", 0, kMostDrainSeconds).value_or(most);
+  if (!context_.are_fields_fine(fields, &transaction)) {
     return;
   }
-  const Status started = parts_.steps->profile().start(parts_.clock, num_steps);
-  if (!started.ok()) {
-    transaction.send_error(ApiError::for_http(409, started.message()));
-    return;
-  }
-  profile_folder_ = options_.profile_dir + (folder.empty() ? "" : "/" + folder);
-  ++profile_number_;
-  if (num_steps > 0) {
-    watch_profile(profile_number_);
-  }
-  transaction.send_json(JsonObject{{"status", "ok"}});
+  context_.life.drain();
+  wait_for_drain(std::move(transaction), context_.parts.clock.now() + std::chrono::seconds(given));
 }
 
-// One of so many steps ends by itself.
-void Server::watch_profile(std::uint64_t number) {
-  loop_->run_after(kControlPause, [this, number] {
-    if (number != profile_number_) {
-      return;
-    }
-    if (!parts_.steps->profile().is_complete()) {
-      watch_profile(number);
-      return;
-    }
-    save_profile([](const Result<std::string>& path) {
-      if (path.ok()) {
-        log_info("profile written", {{"path", path.value()}});
-      } else {
-        log_error("profile: " + path.status().message());
-      }
-    });
+void ControlRoutes::wait_for_drain(Transaction transaction, Clock::TimePoint deadline) {
+  if (transaction.writer.is_disconnected()) {
+    transaction.count(kClientLeft);  // the drain goes on
+    return;
+  }
+  const std::int64_t num_calls = context_.life.num_calls();
+  if (num_calls == 0 || context_.parts.clock.now() >= deadline) {
+    transaction.send_json(JsonObject{{"success", num_calls == 0}, {"num_requests", num_calls}});
+    return;
+  }
+  context_.loop.run_after(kControlPause, [this, x = std::move(transaction), deadline]() mutable {
+    wait_for_drain(std::move(x), deadline);
   });
 }
 
-void Server::stop_profile(FieldReader& fields, Transaction transaction) {
-  if (!are_fields_fine(fields, &transaction)) {
-    return;
+void ControlRoutes::set_internal_state(FieldReader& fields, Transaction transaction) {
+  const JsonObject* given = fields.object("server_args");
+  if (fields.ok() && given == nullptr) {
+    fields.fail(ApiError::missing("server_args"));
   }
-  // Shared because a posted function must be copyable; there is one user at a time.
-  const auto waiting = std::make_shared<Transaction>(std::move(transaction));
-  save_profile([waiting](const Result<std::string>& path) {
-    if (path.ok()) {
-      waiting->send_json(JsonObject{{"status", "ok"}, {"path", path.value()}});
-    } else if (path.status().code() == Code::kUnavailable) {
-      waiting->send_error(ApiError::for_http(409, path.status().message()));
-    } else {
-      waiting->send_error(ApiError::from_status(path.status()));
+  std::optional<std::string> level;
+  if (given != nullptr) {
+    std::vector<std::string> names;
+    names.reserve(kLogLevels.size());
+    for (const LogLevel known : kLogLevels) {
+      names.emplace_back(to_text(known));
     }
-  });
-}
-
-void Server::save_profile(std::function<void(Result<std::string> path)> told) {
-  if (parts_.steps == nullptr) {
-    told(Status(Code::kUnavailable, "no profile is being recorded"));
+    FieldReader args(*given, "server_args");
+    level = args.choice("log_level", names);
+    for (const std::string& name : args.unread()) {
+      args.fail(ApiError::unsupported(args.path(name.substr(0, 64)),
+                                      "only log_level can be set while the server runs"));
+    }
+    fields.absorb(args);
+  }
+  if (!context_.are_fields_fine(fields, &transaction)) {
     return;
   }
-  ++profile_number_;  // nobody watches it any more
-  const auto seconds =
-      std::chrono::duration_cast<std::chrono::seconds>(parts_.clock.wall_now().time_since_epoch());
-  const std::string path = profile_folder_ + "/plumb-steps-" + std::to_string(seconds.count()) +
-                           "-" + std::to_string(profile_number_) + ".json";
-  const Status accepted = workers_->submit([this, path, told] {
-    const Result<std::string> trace = parts_.steps->profile().finish();
-    const Status written = trace.ok() ? write_file_atomic(path, trace.value()) : trace.status();
-    loop_->post([told, path, written] {
-      told(written.ok() ? Result<std::string>(path) : Result<std::string>(written));
-    });
-  });
-  if (!accepted.ok()) {
-    told(accepted);
+  for (const LogLevel known : kLogLevels) {
+    if (level == to_text(known)) {
+      set_log_level(known);
+    }
   }
+  transaction.send_json(JsonObject{{"updated", true}, {"server_args", *given}});
 }
 
 }  // namespace plumb

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The native route: texts or token ids in, texts and token ids out.
+#include "server/generate_routes.h"
+
+#include <functional>
 #include <utility>
+#include <variant>
 
 #include "api/generate_request.h"
 #include "frontend/generate_format.h"
-#include "server/server.h"
 
 namespace plumb {
 namespace {
@@ -34,35 +36,28 @@ GenerateFormatOptions format_options(const GenerateRequest& request, const std::
 
 }  // namespace
 
-void Server::add_generate_routes() {
-  post_route("/generate", &Server::prepare_generate);
-  router_.add({"PUT", "/generate", RouteClass::kNormal, [this](Transaction x, const std::string&) {
-                 prepare_and_run(std::move(x), &Server::prepare_generate);
-               }});
+void GenerateRoutes::add_routes(BodyPreparation& bodies) const {
+  const Prepare prepare = std::bind_front(&GenerateRoutes::prepare_generate, this);
+  bodies.post_route("/generate", prepare);
+  context_.router.add({"PUT", "/generate", RouteClass::kNormal,
+                       [&bodies, prepare](Transaction x, const std::string&) {
+                         bodies.prepare_and_run(std::move(x), prepare);
+                       }});
 }
 
-Server::Prepared Server::prepare_generate(const Json& body, const Asker& asker) const {
-  auto read = read_generate_request(body, limits_);
+Prepared GenerateRoutes::prepare_generate(const Json& body, const Asker& asker) const {
+  auto read = read_generate_request(body, context_.limits);
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
   }
   GenerateRequest& request = std::get<GenerateRequest>(read);
-  if (std::optional<ApiError> error = check_generates()) {
-    return *std::move(error);
-  }
   const GenerationParams& common = request.items.front().completion.generation;
-  if (std::optional<ApiError> error = check_model(common.model)) {
-    return *std::move(error);
-  }
-  if (std::optional<ApiError> error = check_fields(request.ignored_fields)) {
-    return *std::move(error);
-  }
-  if (std::optional<ApiError> error = ignore_priority(common, &request.ignored_fields)) {
+  if (std::optional<ApiError> error = texts_.check(common, &request.ignored_fields)) {
     return *std::move(error);
   }
   std::vector<ChoiceRequest> choices;
   for (const GenerateItem& item : request.items) {
-    auto made = parts_.service.model().completion_choices(item.completion, "", &asker.is_unwanted);
+    auto made = context_.model().completion_choices(item.completion, "", &asker.is_unwanted);
     if (auto* error = std::get_if<ApiError>(&made)) {
       return std::move(*error);
     }
@@ -70,23 +65,23 @@ Server::Prepared Server::prepare_generate(const Json& body, const Asker& asker) 
       choices.push_back(std::move(choice));
     }
   }
-  return [request = std::move(request), ready = std::move(choices)](
-             Server& server, Transaction transaction) mutable {
+  return [this, request = std::move(request),
+          ready = std::move(choices)](Transaction transaction) mutable {
     transaction.add_ignored_fields(request.ignored_fields);
     const std::string& only = request.items.front().rid;
     if (request.items.size() == 1 && !only.empty()) {
       transaction.request_id = only;
     }
     GenerateFormatOptions options = format_options(request, transaction.request_id,
-                                                   server.options_.incremental_streaming_output);
+                                                   context_.options.incremental_streaming_output);
     options.received = transaction.received;
     for (std::size_t i = 0; i < ready.size(); ++i) {
       ready[i].request.id = options.setups[i].rid;
       options.setups[i].prompt_tokens = std::ssize(ready[i].request.prompt);
     }
     const GenerationParams params = request.items.front().completion.generation;
-    server.start_call(std::move(transaction),
-                      make_generate_format(std::move(options), server.parts_.clock), params,
+    calls_.start_call(std::move(transaction),
+                      make_generate_format(std::move(options), context_.parts.clock), params,
                       std::move(ready));
   };
 }

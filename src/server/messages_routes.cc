@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "server/messages_routes.h"
+
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
-#include "api/ids.h"
 #include "frontend/messages_format.h"
-#include "server/server.h"
 
 namespace plumb {
 namespace {
@@ -25,35 +26,38 @@ std::optional<ApiError> version_error(const Headers& headers) {
 
 }  // namespace
 
-void Server::add_messages_routes() {
-  const auto add = [this](const char* path, Prepare prepare) {
-    router_.add({"POST", path, RouteClass::kNormal,
-                 [this, prepare](Transaction transaction, const std::string&) {
-                   const std::optional<ApiError> error =
-                       options_.strict_fields ? version_error(transaction.request.headers)
-                                              : std::nullopt;
-                   if (error) {
-                     transaction.send_error(*error);
-                   } else {
-                     prepare_and_run(std::move(transaction), prepare);
-                   }
-                 },
-                 Dialect::kAnthropic});
+void MessagesRoutes::add_routes(BodyPreparation& bodies) const {
+  const auto add = [this, &bodies](const char* path, Prepare prepare) {
+    context_.router.add({"POST", path, RouteClass::kNormal,
+                         [this, &bodies, prepare = std::move(prepare)](Transaction transaction,
+                                                                       const std::string&) {
+                           const std::optional<ApiError> error =
+                               context_.options.strict_fields
+                                   ? version_error(transaction.request.headers)
+                                   : std::nullopt;
+                           if (error) {
+                             transaction.send_error(*error);
+                           } else {
+                             bodies.prepare_and_run(std::move(transaction), prepare);
+                           }
+                         },
+                         Dialect::kAnthropic});
   };
-  add("/v1/messages", &Server::prepare_messages);
-  add("/v1/messages/count_tokens", &Server::prepare_count_tokens);
+  add("/v1/messages", std::bind_front(&MessagesRoutes::prepare_messages, this));
+  add("/v1/messages/count_tokens", std::bind_front(&MessagesRoutes::prepare_count_tokens, this));
 }
 
-std::variant<MessagesRequest, ApiError> Server::read_messages(const Json& body,
-                                                              bool is_count) const {
-  const ServedModel& model = parts_.service.model();
-  MessagesOptions options{.keep_billing_line = options_.keep_billing_line, .is_count = is_count};
-  auto read = read_messages_request(body, model.facts().defaults, limits_, options);
+std::variant<MessagesRequest, ApiError> MessagesRoutes::read_messages(const Json& body,
+                                                                      bool is_count) const {
+  const ServedModel& model = context_.model();
+  MessagesOptions options{.keep_billing_line = context_.options.keep_billing_line,
+                          .is_count = is_count};
+  auto read = read_messages_request(body, model.facts().defaults, context_.limits, options);
   if (const auto* request = std::get_if<MessagesRequest>(&read);
       request != nullptr && request->has_late_system &&
       std::holds_alternative<ApiError>(model.chat_text(request->chat))) {
     options.late_system_as_user = true;
-    read = read_messages_request(body, model.facts().defaults, limits_, options);
+    read = read_messages_request(body, model.facts().defaults, context_.limits, options);
   }
   auto* request = std::get_if<MessagesRequest>(&read);
   if (request == nullptr) {
@@ -68,13 +72,13 @@ std::variant<MessagesRequest, ApiError> Server::read_messages(const Json& body,
   return read;
 }
 
-Server::Prepared Server::prepare_messages(const Json& body, const Asker& /*asker*/) const {
+Prepared MessagesRoutes::prepare_messages(const Json& body, const Asker& /*asker*/) const {
   auto read = read_messages(body, false);
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
   }
   MessagesRequest& request = std::get<MessagesRequest>(read);
-  return prepare_conversation(
+  return texts_.prepare_conversation(
       std::move(request.chat), new_message_id,
       [this, omits_thinking = request.omits_thinking](ResponseEnvelope envelope,
                                                       const ChatRequest& chat,
@@ -89,24 +93,24 @@ Server::Prepared Server::prepare_messages(const Json& body, const Asker& /*asker
       });
 }
 
-Server::Prepared Server::prepare_count_tokens(const Json& body, const Asker& /*asker*/) const {
+Prepared MessagesRoutes::prepare_count_tokens(const Json& body, const Asker& /*asker*/) const {
   auto read = read_messages(body, true);
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
   }
   const ChatRequest& chat = std::get<MessagesRequest>(read).chat;
-  if (std::optional<ApiError> error = check_model(chat.generation.model)) {
+  if (std::optional<ApiError> error = context_.check_model(chat.generation.model)) {
     return *std::move(error);
   }
-  if (std::optional<ApiError> error = check_fields(chat.ignored_fields)) {
+  if (std::optional<ApiError> error = context_.check_fields(chat.ignored_fields)) {
     return *std::move(error);
   }
-  auto count = parts_.service.model().count_chat_tokens(chat);
+  auto count = context_.model().count_chat_tokens(chat);
   if (auto* error = std::get_if<ApiError>(&count)) {
     return std::move(*error);
   }
-  return [num_tokens = std::get<std::int64_t>(count), ignored = chat.ignored_fields](
-             Server&, Transaction transaction) {
+  return [num_tokens = std::get<std::int64_t>(count),
+          ignored = chat.ignored_fields](Transaction transaction) {
     transaction.add_ignored_fields(ignored);
     transaction.send_json(JsonObject{{"input_tokens", num_tokens}});
   };

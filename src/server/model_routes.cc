@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "server/model_routes.h"
+
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <string_view>
 
 #include "base/text.h"
 #include "base/timestamp.h"
-#include "server/server.h"
 
 namespace plumb {
 namespace {
@@ -35,9 +37,16 @@ std::variant<bool, ApiError> is_on_page(std::string_view query, const std::strin
 
 }  // namespace
 
+void ModelRoutes::add_routes() const {
+  context_.get_route("/v1/models", RouteClass::kNormal,
+                     std::bind_front(&ModelRoutes::models, this));
+  context_.router.add({"GET", "/v1/models/{id}", RouteClass::kNormal,
+                       std::bind_front(&ModelRoutes::one_model, this)});
+}
+
 // The members of both APIs: their clients pass over what is the other's.
-Json Server::model_row() const {
-  const ServedModelFacts& facts = parts_.service.model().facts();
+Json ModelRoutes::model_row() const {
+  const ServedModelFacts& facts = context_.model().facts();
   const std::chrono::system_clock::time_point created{std::chrono::seconds(facts.created)};
   return JsonObject{
       {"id", facts.served_name},
@@ -47,7 +56,7 @@ Json Server::model_row() const {
       {"root", facts.served_name},
       {"parent", nullptr},
       {"max_model_len", facts.context_len},
-      {"meta", JsonObject{{"n_vocab", parts_.service.model().tokenizer().vocab_size()},
+      {"meta", JsonObject{{"n_vocab", context_.model().tokenizer().vocab_size()},
                           {"n_ctx_train", facts.trained_context_len},
                           {"n_params", facts.num_parameters},
                           {"size", facts.weight_bytes}}},
@@ -60,8 +69,8 @@ Json Server::model_row() const {
   };
 }
 
-void Server::models(Transaction transaction) const {
-  const std::string& served = parts_.service.model().facts().served_name;
+void ModelRoutes::models(Transaction transaction) const {
+  const std::string& served = context_.served_name();
   const auto has_row = is_on_page(transaction.request.query, served);
   if (const auto* error = std::get_if<ApiError>(&has_row)) {
     transaction.send_error(*error);
@@ -73,14 +82,14 @@ void Server::models(Transaction transaction) const {
                   {"has_more", false},
                   {"first_id", is_there ? Json(served) : Json()},
                   {"last_id", is_there ? Json(served) : Json()}};
-  if (!options_.models_catalog.empty()) {
+  if (!context_.options.models_catalog.empty()) {
     list.set("models", catalog_);
   }
   transaction.send_json(std::move(list));
 }
 
-void Server::one_model(Transaction transaction, const std::string& id) const {
-  const std::string& served = parts_.service.model().facts().served_name;
+void ModelRoutes::one_model(Transaction transaction, const std::string& id) const {
+  const std::string& served = context_.served_name();
   if (id == served) {
     transaction.send_json(model_row());
   } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routes of Ollama's API over the one model that is served.
-#include <algorithm>
-#include <span>
+#include "server/ollama_routes.h"
+
+#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -10,22 +10,11 @@
 #include "api/ollama_response.h"
 #include "base/timestamp.h"
 #include "frontend/ollama_format.h"
-#include "server/server.h"
 
 namespace plumb {
 namespace {
 
 constexpr int kTimeDigits = 6;
-constexpr std::chrono::minutes kDefaultKeepAlive{5};
-constexpr std::chrono::hours kForEver{24 * 365 * 100};
-
-// What there is of Ollama's API only where models are kept in a store.
-constexpr std::string_view kStorePaths[] = {"/api/create", "/api/push", "/api/copy", "/api/delete"};
-constexpr std::string_view kBlobs = "/api/blobs/";
-
-bool contains(std::span<const std::string_view> paths, std::string_view path) {
-  return std::find(paths.begin(), paths.end(), path) != paths.end();
-}
 
 Json details_of(const ServedModelFacts& facts) {
   const ModelDescription& model = facts.description;
@@ -104,70 +93,45 @@ std::string named_model(FieldReader& fields) {
 
 }  // namespace
 
-void Server::add_ollama_routes() {
+void OllamaRoutes::add_routes(BodyPreparation& bodies) const {
+  const auto post = [this, &bodies](const char* path, auto prepare) {
+    bodies.post_route(path, std::bind_front(prepare, this), Dialect::kOllama);
+  };
   const auto get = [this](const char* path, RouteClass access, auto handler) {
-    router_.add({"GET", path, access,
-                 [this, handler](Transaction transaction, const std::string&) {
-                   (this->*handler)(std::move(transaction));
-                 },
-                 Dialect::kOllama});
+    context_.get_route(path, access, std::bind_front(handler, this), Dialect::kOllama);
   };
-  post_route("/api/chat", &Server::prepare_ollama_chat, Dialect::kOllama);
-  post_route("/api/generate", &Server::prepare_ollama_generate, Dialect::kOllama);
-  post_route("/api/show", &Server::prepare_ollama_show, Dialect::kOllama);
-  post_route("/api/pull", &Server::prepare_ollama_pull, Dialect::kOllama);
-  get("/api/tags", RouteClass::kNormal, &Server::ollama_tags);
-  get("/api/ps", RouteClass::kNormal, &Server::ollama_ps);
-  get("/api/version", RouteClass::kPublic, &Server::ollama_version);
-  if (!options_.web) {  // clients look with HEAD whether there is a server
-    router_.add({"GET", "/", RouteClass::kPublic, [this](Transaction x, const std::string&) {
-                   if (x.request.head_only) {
-                     x.send(200, "text/plain", "");
-                   } else {
-                     x.send_error(route_error(x.request, {}));
-                   }
-                 }});
+  post("/api/chat", &OllamaRoutes::prepare_ollama_chat);
+  post("/api/generate", &OllamaRoutes::prepare_ollama_generate);
+  post("/api/show", &OllamaRoutes::prepare_ollama_show);
+  post("/api/pull", &OllamaRoutes::prepare_ollama_pull);
+  get("/api/tags", RouteClass::kNormal, &OllamaRoutes::ollama_tags);
+  get("/api/ps", RouteClass::kNormal, &OllamaRoutes::ollama_ps);
+  get("/api/version", RouteClass::kPublic, &OllamaRoutes::ollama_version);
+  if (!context_.options.web) {  // clients look with HEAD whether there is a server
+    context_.get_route("/", RouteClass::kPublic, [this](Transaction x) {
+      if (x.request.head_only) {
+        x.send(200, "text/plain", "");
+      } else {
+        x.send_error(routing_.error(x.request, {}));
+      }
+    });
   }
 }
 
-std::optional<ApiError> Server::ollama_route_error(std::string_view path) {
-  if (contains(kStorePaths, path) || path.starts_with(kBlobs)) {
-    return ApiError::not_found("no route " + std::string(path.substr(0, 128)) +
-                               ": this server keeps no store of models");
-  }
-  return std::nullopt;
+Prepared OllamaRoutes::answer_load(const OllamaRequest& request, OllamaRoute route) const {
+  const bool is_unload = request.keep_alive == std::chrono::nanoseconds(0);
+  return model_.keeping(
+      [this, model = request.model, is_unload, route](Transaction transaction) {
+        transaction.send_json(
+            OllamaResponse(route, model)
+                .loaded(to_rfc3339(context_.parts.clock.wall_now(), kTimeDigits), is_unload));
+      },
+      request.keep_alive);
 }
 
-std::optional<ApiError> Server::check_ollama_model(const std::string& model) const {
-  const std::string& served = parts_.service.model().facts().served_name;
-  if (with_ollama_tag(model) == with_ollama_tag(served)) {
-    return std::nullopt;
-  }
-  return ApiError::model_not_found(model, served);
-}
-
-void Server::note_keep_alive(std::optional<std::chrono::nanoseconds> keep_alive) {
-  const auto now = parts_.clock.wall_now();
-  const std::chrono::nanoseconds time = keep_alive.value_or(kDefaultKeepAlive);
-  // In whole seconds: for ever does not fit a sum of nanoseconds.
-  expires_at_ = now + (time.count() < 0 ? std::chrono::seconds(kForEver)
-                                        : std::chrono::floor<std::chrono::seconds>(time));
-}
-
-Server::Prepared Server::answer_load(const OllamaRequest& request, OllamaRoute route) {
-  return [model = request.model, keep_alive = request.keep_alive, route](Server& server,
-                                                                         Transaction transaction) {
-    server.note_keep_alive(keep_alive);
-    const bool is_unload = keep_alive == std::chrono::nanoseconds(0);
-    transaction.send_json(
-        OllamaResponse(route, model)
-            .loaded(to_rfc3339(server.parts_.clock.wall_now(), kTimeDigits), is_unload));
-  };
-}
-
-Server::Prepared Server::prepare_ollama(OllamaRequest request, OllamaRoute route,
-                                        const Asker& asker) const {
-  if (std::optional<ApiError> error = check_ollama_model(request.model)) {
+Prepared OllamaRoutes::prepare_ollama(OllamaRequest request, OllamaRoute route,
+                                      const Asker& asker) const {
+  if (std::optional<ApiError> error = model_.check(request.model)) {
     return *std::move(error);
   }
   if (request.is_load) {
@@ -176,39 +140,34 @@ Server::Prepared Server::prepare_ollama(OllamaRequest request, OllamaRoute route
   const auto make_format = [this, route, model = request.model](ResponseEnvelope envelope,
                                                                 const GenerationParams& params) {
     envelope.model = model;
-    return make_ollama_format(route, std::move(envelope), params, parts_.clock);
+    return make_ollama_format(route, std::move(envelope), params, context_.parts.clock);
   };
   Prepared prepared =
       std::holds_alternative<ChatRequest>(request.work)
-          ? prepare_conversation(std::get<ChatRequest>(std::move(request.work)), new_chat_id,
-                                 [make_format](ResponseEnvelope envelope, const ChatRequest& chat,
-                                               const std::vector<ChoiceRequest>&) {
-                                   return make_format(std::move(envelope), chat.generation);
-                                 })
-          : prepare_text(std::get<CompletionRequest>(std::move(request.work)), asker,
-                         [make_format](ResponseEnvelope envelope, const CompletionRequest& text) {
-                           return make_format(std::move(envelope), text.generation);
-                         });
-  if (std::holds_alternative<ApiError>(prepared)) {
-    return prepared;
-  }
-  return [run = std::get<0>(std::move(prepared)), keep_alive = request.keep_alive](
-             Server& server, Transaction transaction) {
-    server.note_keep_alive(keep_alive);
-    run(server, std::move(transaction));
-  };
+          ? texts_.prepare_conversation(
+                std::get<ChatRequest>(std::move(request.work)), new_chat_id,
+                [make_format](ResponseEnvelope envelope, const ChatRequest& chat,
+                              const std::vector<ChoiceRequest>&) {
+                  return make_format(std::move(envelope), chat.generation);
+                })
+          : texts_.prepare_text(
+                std::get<CompletionRequest>(std::move(request.work)), asker,
+                [make_format](ResponseEnvelope envelope, const CompletionRequest& text) {
+                  return make_format(std::move(envelope), text.generation);
+                });
+  return model_.keeping(std::move(prepared), request.keep_alive);
 }
 
-Server::Prepared Server::prepare_ollama_chat(const Json& body, const Asker& asker) const {
-  auto read = read_ollama_chat(body, parts_.service.model().facts().defaults, limits_);
+Prepared OllamaRoutes::prepare_ollama_chat(const Json& body, const Asker& asker) const {
+  auto read = read_ollama_chat(body, context_.model().facts().defaults, context_.limits);
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
   }
   return prepare_ollama(std::get<OllamaRequest>(std::move(read)), OllamaRoute::kChat, asker);
 }
 
-Server::Prepared Server::prepare_ollama_generate(const Json& body, const Asker& asker) const {
-  auto read = read_ollama_generate(body, parts_.service.model().facts().defaults, limits_);
+Prepared OllamaRoutes::prepare_ollama_generate(const Json& body, const Asker& asker) const {
+  auto read = read_ollama_generate(body, context_.model().facts().defaults, context_.limits);
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
   }
@@ -216,67 +175,64 @@ Server::Prepared Server::prepare_ollama_generate(const Json& body, const Asker& 
   const auto* chat = std::get_if<ChatRequest>(&request.work);
   const bool is_prompt_alone =
       chat != nullptr && chat->messages.size() == 1 && chat->context.empty();
-  if (is_prompt_alone && !parts_.service.model().has_chat_template()) {
+  if (is_prompt_alone && !context_.model().has_chat_template()) {
     CompletionRequest completion = without_template(*chat);
     request.work = std::move(completion);
   }
   return prepare_ollama(std::move(request), OllamaRoute::kGenerate, asker);
 }
 
-Server::Prepared Server::prepare_ollama_show(const Json& body, const Asker& /*asker*/) const {
+// A body that names the model and has little else, which `read` reads.
+Prepared OllamaRoutes::prepare_named(
+    const Json& body, const std::function<RouteContext::Handler(FieldReader&)>& read) const {
   if (!body.is_object()) {
     return ApiError::wrong_type("body", "a JSON object");
   }
   FieldReader fields(body.as_object());
   const std::string name = named_model(fields);
-  fields.boolean("verbose");
+  RouteContext::Handler answer = read(fields);
   if (!fields.ok()) {
     return *fields.error();
   }
-  if (std::optional<ApiError> error = check_ollama_model(name)) {
+  if (std::optional<ApiError> error = model_.check(name)) {
     return *std::move(error);
   }
-  if (std::optional<ApiError> error = check_fields(fields.ignored())) {
+  if (std::optional<ApiError> error = context_.check_fields(fields.ignored())) {
     return *std::move(error);
   }
-  return [ignored = fields.ignored()](Server& server, Transaction transaction) {
-    const TextService& service = server.parts_.service;
+  return [answer = std::move(answer), ignored = fields.ignored()](Transaction transaction) {
     transaction.add_ignored_fields(ignored);
-    transaction.send_json(description_of(service.model(), service.can_generate()));
+    answer(std::move(transaction));
   };
+}
+
+Prepared OllamaRoutes::prepare_ollama_show(const Json& body, const Asker& /*asker*/) const {
+  return prepare_named(body, [this](FieldReader& fields) {
+    fields.boolean("verbose");
+    return [&service = context_.parts.service](Transaction transaction) {
+      transaction.send_json(description_of(service.model(), service.can_generate()));
+    };
+  });
 }
 
 // The model that is served is there already, and no other can be had.
-Server::Prepared Server::prepare_ollama_pull(const Json& body, const Asker& /*asker*/) const {
-  if (!body.is_object()) {
-    return ApiError::wrong_type("body", "a JSON object");
-  }
-  FieldReader fields(body.as_object());
-  const std::string name = named_model(fields);
-  const bool is_stream = fields.boolean("stream").value_or(true);
-  fields.boolean("insecure");
-  if (!fields.ok()) {
-    return *fields.error();
-  }
-  if (std::optional<ApiError> error = check_ollama_model(name)) {
-    return *std::move(error);
-  }
-  if (std::optional<ApiError> error = check_fields(fields.ignored())) {
-    return *std::move(error);
-  }
-  return [is_stream, ignored = fields.ignored()](Server&, Transaction transaction) {
-    transaction.add_ignored_fields(ignored);
-    const std::string text = to_text(JsonObject{{"status", "success"}});
-    if (is_stream) {
-      transaction.send(200, "application/x-ndjson", text + "\n");
-    } else {
-      transaction.send(200, "application/json", text);
-    }
-  };
+Prepared OllamaRoutes::prepare_ollama_pull(const Json& body, const Asker& /*asker*/) const {
+  return prepare_named(body, [](FieldReader& fields) {
+    const bool is_stream = fields.boolean("stream").value_or(true);
+    fields.boolean("insecure");
+    return [is_stream](Transaction transaction) {
+      const std::string text = to_text(JsonObject{{"status", "success"}});
+      if (is_stream) {
+        transaction.send(200, "application/x-ndjson", text + "\n");
+      } else {
+        transaction.send(200, "application/json", text);
+      }
+    };
+  });
 }
 
-void Server::ollama_tags(Transaction transaction) {
-  const ServedModelFacts& facts = parts_.service.model().facts();
+void OllamaRoutes::ollama_tags(Transaction transaction) const {
+  const ServedModelFacts& facts = context_.model().facts();
   const std::string name = with_ollama_tag(facts.served_name);
   transaction.send_json(
       JsonObject{{"models", JsonArray{JsonObject{{"name", name},
@@ -288,24 +244,22 @@ void Server::ollama_tags(Transaction transaction) {
 }
 
 // Computed on processors: no part of the model is in a device's own memory.
-void Server::ollama_ps(Transaction transaction) {
-  const ServedModelFacts& facts = parts_.service.model().facts();
+void OllamaRoutes::ollama_ps(Transaction transaction) const {
+  const ServedModelFacts& facts = context_.model().facts();
   const std::string name = with_ollama_tag(facts.served_name);
-  const auto unused = parts_.clock.wall_now() + kDefaultKeepAlive;
   transaction.send_json(JsonObject{
-      {"models",
-       JsonArray{JsonObject{{"name", name},
-                            {"model", name},
-                            {"size", facts.weight_bytes},
-                            {"digest", facts.description.digest},
-                            {"details", details_of(facts)},
-                            {"expires_at", to_rfc3339(expires_at_.value_or(unused), kTimeDigits)},
-                            {"size_vram", 0},
-                            {"context_length", facts.context_len}}}}});
+      {"models", JsonArray{JsonObject{{"name", name},
+                                      {"model", name},
+                                      {"size", facts.weight_bytes},
+                                      {"digest", facts.description.digest},
+                                      {"details", details_of(facts)},
+                                      {"expires_at", to_rfc3339(model_.expires_at(), kTimeDigits)},
+                                      {"size_vram", 0},
+                                      {"context_length", facts.context_len}}}}});
 }
 
-void Server::ollama_version(Transaction transaction) {
-  transaction.send_json(JsonObject{{"version", parts_.version}});
+void OllamaRoutes::ollama_version(Transaction transaction) const {
+  transaction.send_json(JsonObject{{"version", context_.parts.version}});
 }
 
 }  // namespace plumb

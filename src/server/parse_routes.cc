@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "server/parse_routes.h"
+
 #include <algorithm>
-#include <atomic>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "api/output_parser.h"
-#include "server/server.h"
 
 namespace plumb {
 namespace {
@@ -50,31 +52,29 @@ bool starts_inside(const ReasoningFormat& format, const std::string& text) {
   return end != std::string::npos && text.find(format.begin) > end;
 }
 
-std::function<void(Server&, Transaction)> answer(const Json& json,
-                                                 std::vector<std::string> ignored) {
-  return [text = to_text(json), ignored = std::move(ignored)](Server&, Transaction transaction) {
-    transaction.add_ignored_fields(ignored);
-    transaction.send(200, "application/json", text);
-  };
-}
-
 }  // namespace
 
+void ParseRoutes::add_routes(BodyPreparation& bodies) const {
+  bodies.post_route("/separate_reasoning",
+                    std::bind_front(&ParseRoutes::prepare_separate_reasoning, this));
+  bodies.post_route("/parse_function_call",
+                    std::bind_front(&ParseRoutes::prepare_parse_function_call, this));
+}
+
 // {text, reasoning_parser} -> {reasoning_text, text}
-Server::Prepared Server::prepare_separate_reasoning(const Json& body,
-                                                    const Asker& /*asker*/) const {
+Prepared ParseRoutes::prepare_separate_reasoning(const Json& body, const Asker& /*asker*/) const {
   if (!body.is_object()) {
     return ApiError::wrong_type("body", "a JSON object");
   }
   FieldReader fields(body.as_object());
   const std::string text = fields.needed_text("text");
   OutputFormat format;
-  format.reasoning = named(fields, "reasoning_parser", parts_.service.model().output().reasoning(),
+  format.reasoning = named(fields, "reasoning_parser", context_.model().output().reasoning(),
                            &find_reasoning_format, list_reasoning_formats());
   if (!fields.ok()) {
     return *fields.error();
   }
-  if (std::optional<ApiError> error = check_fields(fields.ignored())) {
+  if (std::optional<ApiError> error = context_.check_fields(fields.ignored())) {
     return *std::move(error);
   }
   format.starts_in_reasoning = starts_inside(*format.reasoning, text);
@@ -83,25 +83,25 @@ Server::Prepared Server::prepare_separate_reasoning(const Json& body,
   for (const OutputPiece& piece : parse(std::move(format), text)) {
     (piece.kind == OutputPiece::Kind::kReasoning ? reasoning : rest) += piece.text;
   }
-  return answer(JsonObject{{"reasoning_text", reasoning}, {"text", rest}}, fields.ignored());
+  return answer_with(Json(JsonObject{{"reasoning_text", reasoning}, {"text", rest}}),
+                     fields.ignored());
 }
 
 // {text, tools, tool_call_parser} -> {normal_text, calls: [{tool_index, name, parameters}]}
-Server::Prepared Server::prepare_parse_function_call(const Json& body,
-                                                     const Asker& /*asker*/) const {
+Prepared ParseRoutes::prepare_parse_function_call(const Json& body, const Asker& /*asker*/) const {
   if (!body.is_object()) {
     return ApiError::wrong_type("body", "a JSON object");
   }
   FieldReader fields(body.as_object());
   const std::string text = fields.needed_text("text");
   OutputFormat format;
-  format.tools = named(fields, "tool_call_parser", parts_.service.model().output().tools(),
+  format.tools = named(fields, "tool_call_parser", context_.model().output().tools(),
                        &find_tool_format, list_tool_formats());
   format.declared = read_tool_use(fields).tools;
   if (!fields.ok()) {
     return *fields.error();
   }
-  if (std::optional<ApiError> error = check_fields(fields.ignored())) {
+  if (std::optional<ApiError> error = context_.check_fields(fields.ignored())) {
     return *std::move(error);
   }
   std::string rest;
@@ -122,7 +122,8 @@ Server::Prepared Server::prepare_parse_function_call(const Json& body,
         break;
     }
   }
-  return answer(JsonObject{{"normal_text", rest}, {"calls", std::move(calls)}}, fields.ignored());
+  return answer_with(Json(JsonObject{{"normal_text", rest}, {"calls", std::move(calls)}}),
+                     fields.ignored());
 }
 
 }  // namespace plumb

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routes of the Responses API beside the one that makes a response.
-#include <optional>
+#include "server/responses_routes.h"
+
+#include <functional>
 #include <utility>
 
 #include "api/responses_list.h"
 #include "base/text.h"
 #include "net/sse.h"
-#include "server/server.h"
 
 namespace plumb {
 namespace {
@@ -41,55 +41,62 @@ std::string interrupted_event(Json response, std::int64_t number) {
 
 }  // namespace
 
-void Server::add_response_routes() {
-  const auto add = [this](const char* method, const char* path,
-                          void (Server::*handler)(Transaction, const std::string&)) {
-    router_.add({method, path, RouteClass::kNormal,
-                 [this, handler](Transaction transaction, const std::string& id) {
-                   (this->*handler)(std::move(transaction), id);
-                 }});
+ResponsesRoutes::ResponsesRoutes(const RouteContext& context, BodyPreparation& bodies,
+                                 const TextRequests& texts, CallTable& calls,
+                                 ResponseKeeping keeping)
+    : context_(context),
+      bodies_(bodies),
+      seal_(std::move(keeping.seal)),
+      runs_(context, calls, keeping.store.get()),
+      preparation_(context, texts, runs_, keeping.store.get(), *seal_),
+      store_(std::move(keeping.store)) {}
+
+void ResponsesRoutes::add_routes() {
+  const auto post = [this](const char* path, auto prepare) {
+    bodies_.post_route(path, std::bind_front(prepare, &preparation_), Dialect::kOpenAi,
+                       &may_name_stored);
   };
-  post_route("/v1/responses", &Server::prepare_response, Dialect::kOpenAi, &may_name_stored);
-  post_route("/v1/responses/input_tokens", &Server::prepare_input_tokens, Dialect::kOpenAi,
-             &may_name_stored);
+  const auto add = [this](const char* method, const char* path, auto handler) {
+    context_.router.add({method, path, RouteClass::kNormal, std::bind_front(handler, this)});
+  };
+  post("/v1/responses", &ResponsePreparation::prepare_response);
+  post("/v1/responses/input_tokens", &ResponsePreparation::prepare_input_tokens);
   // Clients that find no such route do without it.
-  router_.add({"POST", "/v1/responses/compact", RouteClass::kNormal,
-               [](Transaction transaction, const std::string&) {
-                 transaction.send_error(
-                     ApiError::not_found("this server does not compact conversations"));
-               }});
-  add("GET", "/v1/responses/{id}", &Server::get_response);
-  add("DELETE", "/v1/responses/{id}", &Server::delete_response);
-  add("POST", "/v1/responses/{id}/cancel", &Server::cancel_response);
-  add("GET", "/v1/responses/{id}/input_items", &Server::list_input_items);
+  context_.router.add({"POST", "/v1/responses/compact", RouteClass::kNormal,
+                       [](Transaction transaction, const std::string&) {
+                         transaction.send_error(
+                             ApiError::not_found("this server does not compact conversations"));
+                       }});
+  add("GET", "/v1/responses/{id}", &ResponsesRoutes::get_response);
+  add("DELETE", "/v1/responses/{id}", &ResponsesRoutes::delete_response);
+  add("POST", "/v1/responses/{id}/cancel", &ResponsesRoutes::cancel_response);
+  add("GET", "/v1/responses/{id}/input_items", &ResponsesRoutes::list_input_items);
 }
 
-void Server::with_response(Transaction transaction, const std::string& id, const ReadStored& read) {
+void ResponsesRoutes::with_response(Transaction transaction, const std::string& id,
+                                    const ReadStored& read) {
   if (store_ == nullptr) {
     transaction.send_error(no_response(id));
     return;
   }
-  work_off_loop(
-      std::move(transaction),
-      [this, id, read](const Asker& asker) -> Prepared {
-        Result<ResponseStore::Found> found = store_->find(owner_of(asker.principal), id);
-        if (!found.ok()) {
-          return ApiError::from_status(found.status());
-        }
-        if (!found.value().has_value()) {
-          return no_response(id);
-        }
-        return read(*std::move(found.value()));
-      },
-      *lookups_);
+  bodies_.look_up(std::move(transaction), [this, id, read](const Asker& asker) -> Prepared {
+    Result<ResponseStore::Found> found = store_->find(owner_of(asker.principal), id);
+    if (!found.ok()) {
+      return ApiError::from_status(found.status());
+    }
+    if (!found.value().has_value()) {
+      return no_response(id);
+    }
+    return read(*std::move(found.value()));
+  });
 }
 
-void Server::get_response(Transaction transaction, const std::string& id) {
+void ResponsesRoutes::get_response(Transaction transaction, const std::string& id) {
   if (query_value(transaction.request.query, "stream") == "true") {
     stream_response(std::move(transaction), id);
     return;
   }
-  const BackgroundRun* run = find_run(owner_of(transaction.principal), id);
+  const BackgroundRun* run = runs_.find_run(owner_of(transaction.principal), id);
   if (run != nullptr && !run->has_ended()) {
     transaction.send_json(run->turn().assembler->response());
     return;
@@ -102,7 +109,7 @@ void Server::get_response(Transaction transaction, const std::string& id) {
   });
 }
 
-void Server::stream_response(Transaction transaction, const std::string& id) {
+void ResponsesRoutes::stream_response(Transaction transaction, const std::string& id) {
   std::int64_t after = -1;
   const std::string given = query_value(transaction.request.query, "starting_after");
   if (!given.empty() && (!parse_int64(given, &after) || after < -1 || after > kMaxEventNumber)) {
@@ -111,14 +118,14 @@ void Server::stream_response(Transaction transaction, const std::string& id) {
         "'starting_after' is '" + given.substr(0, 32) + "', expected the number of an event"));
     return;
   }
-  if (const BackgroundRun* run = find_run(owner_of(transaction.principal), id)) {
-    read_events(id, std::move(transaction), run->log(), after + 1);
+  if (const BackgroundRun* run = runs_.find_run(owner_of(transaction.principal), id)) {
+    runs_.read_events(id, std::move(transaction), run->log(), after + 1);
     return;
   }
-  with_response(std::move(transaction), id, [id, after](StoredResponse stored) -> Prepared {
+  with_response(std::move(transaction), id, [this, id, after](StoredResponse stored) -> Prepared {
     if (stored.has_events) {
-      return [id, after](Server& server, Transaction answered) {
-        server.read_events(id, std::move(answered), nullptr, after + 1);
+      return [this, id, after](Transaction answered) {
+        runs_.read_events(id, std::move(answered), nullptr, after + 1);
       };
     }
     if (stored.is_running) {
@@ -130,27 +137,17 @@ void Server::stream_response(Transaction transaction, const std::string& id) {
           "invalid_value", "stream",
           "only a response that was made in the background can be streamed again");
     }
-    return [id, event = interrupted_event(response.value(), after + 1)](Server& server,
-                                                                        Transaction answered) {
-      server.read_events(id, std::move(answered), std::make_shared<EventLog>(event), 0);
-    };
+    return
+        [this, id, event = interrupted_event(response.value(), after + 1)](Transaction answered) {
+          runs_.read_events(id, std::move(answered), std::make_shared<EventLog>(event), 0);
+        };
   });
 }
 
-void Server::delete_response(Transaction transaction, const std::string& id) {
+void ResponsesRoutes::delete_response(Transaction transaction, const std::string& id) {
   const std::string owner = owner_of(transaction.principal);
-  const bool is_live = live_responses_.contains(owner, id);
-  if (BackgroundRun* run = find_run(owner, id)) {
-    run->cancel();
-  }
-  const auto call = is_live ? response_calls_.find(id) : response_calls_.end();
-  if (call != response_calls_.end()) {
-    const auto found = calls_.find(call->second);
-    if (found != calls_.end()) {
-      found->second->fail(
-          ApiError::from_status({Code::kCancelled, "the response was deleted while it was made"}));
-    }
-  }
+  const bool is_live = runs_.is_live(owner, id);
+  runs_.end(owner, id);
   const auto waiting = std::make_shared<Transaction>(std::move(transaction));
   const auto answer = [id, waiting](const Result<bool>& erased) {
     if (!erased.ok()) {
@@ -167,16 +164,16 @@ void Server::delete_response(Transaction transaction, const std::string& id) {
   }
   store_->erase(owner, id, [this, is_live, answer](Result<bool> erased) {
     const bool is_gone = erased.ok() && (erased.value() || is_live);
-    loop_->post(
+    context_.loop.post(
         [answer, erased = is_gone ? Result<bool>(true) : std::move(erased)] { answer(erased); });
   });
 }
 
-void Server::cancel_response(Transaction transaction, const std::string& id) {
+void ResponsesRoutes::cancel_response(Transaction transaction, const std::string& id) {
   const std::string owner = owner_of(transaction.principal);
-  if (BackgroundRun* run = find_run(owner, id)) {
+  if (BackgroundRun* run = runs_.find_run(owner, id)) {
     run->cancel();
-  } else if (live_responses_.contains(owner, id)) {
+  } else if (runs_.is_live(owner, id)) {
     transaction.send_error(not_in_background(id));
     return;
   }
@@ -192,7 +189,7 @@ void Server::cancel_response(Transaction transaction, const std::string& id) {
   });
 }
 
-void Server::list_input_items(Transaction transaction, const std::string& id) {
+void ResponsesRoutes::list_input_items(Transaction transaction, const std::string& id) {
   const std::string& query = transaction.request.query;
   const auto page = read_item_page(query_value(query, "limit"), query_value(query, "order"),
                                    query_value(query, "after"));

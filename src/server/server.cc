@@ -6,21 +6,16 @@
 #include <utility>
 
 #include "api/ids.h"
-#include "base/log.h"
 #include "base/text.h"
-#include "base/thread.h"
 #include "net/tls.h"
+#include "server/cors.h"
+#include "server/metrics_dialect.h"
 #include "server/models_catalog.h"
-#include "server/request_timeout.h"
+#include "server/route_groups.h"
 
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMaxQueuedBodies = 256;  // of each pool that prepares
-constexpr int kNumLookups = 4;
-constexpr std::int64_t kMaxQueuedGrammars = 256;
-constexpr int kMaxGrammars = 6;                         // compiled in turns
-constexpr std::chrono::milliseconds kGrammarSlice{50};  // most need no second one
 constexpr std::chrono::seconds kLastWords{1};  // for answers on their way when the drain ends
 constexpr std::chrono::seconds kTraceFlushTime{3};
 
@@ -82,38 +77,30 @@ Server::Server(const ServerOptions& options, const ServerParts& parts)
     : options_(options),
       parts_(parts),
       metrics_(parts.metrics, parts.service.model().facts().context_len),
-      failures_(parts.clock) {
+      failures_(parts.clock),
+      routing_(router_, options_),
+      traces_(options_, parts_) {
   limits_.max_n = options.max_n;
-  const ServedModelFacts& facts = parts.service.model().facts();
   parts.service.constraints().set_on_compiled([this](std::chrono::nanoseconds time) {
     metrics_.measures.compile_time.observe(std::chrono::duration<double>(time).count());
   });
-  dialects_ = make_metrics_dialects(options.metrics_compat, {parts.metrics, metrics_, parts.steps,
-                                                             facts.served_name, facts.context_len});
 }
 
+// Calls and streams have timers on the loop: they go once it has stopped, and before it goes.
 Server::~Server() {
-  is_stopping_.store(true);
-  if (loop_ != nullptr) {
+  life_.stop();
+  if (groups_ != nullptr) {
     end_on_loop();
   }
   http_.reset();
-  workers_.reset();
-  lookups_.reset();
-  compilers_.reset();
+  if (groups_ != nullptr) {
+    groups_->join();
+  }
   if (loop_ != nullptr) {
     loop_->stop();
   }
-  store_.reset();  // keeps what it has accepted
-  calls_.clear();  // their timers are the loop's
-  probes_.clear();
-  readers_.clear();
-  runs_.clear();
-  preparations_.clear();
-  waiting_calls_.clear();
-  embedding_calls_.clear();
-  end_traces();
-  kv_feed_.reset();
+  groups_.reset();
+  traces_.stop();
   loop_.reset();
 }
 
@@ -122,11 +109,19 @@ Result<std::unique_ptr<Server>> Server::create(const ServerOptions& options,
   PLUMB_RETURN_IF_ERROR(check_metrics_dialects(options.metrics_compat));
   std::unique_ptr<Server> server(new Server(options, parts));
   PLUMB_RETURN_IF_ERROR(load_keys(options, &server->keys_));
-  PLUMB_ASSIGN(server->catalog_, read_models_catalog(options.models_catalog));
-  PLUMB_RETURN_IF_ERROR(server->open_response_store());
-  server->add_routes();
-  PLUMB_RETURN_IF_ERROR(server->listen());
+  PLUMB_RETURN_IF_ERROR(server->start());
   return server;
+}
+
+// Everything that routes need is there before the port opens.
+Status Server::start() {
+  PLUMB_ASSIGN(loop_, IoContext::create("http", parts_.clock));
+  const RouteContext context{options_, parts_, limits_, keys_, metrics_, life_, router_, *loop_};
+  PLUMB_ASSIGN(groups_, RouteGroups::create(context, routing_, traces_));
+  transport_ = make_tcp_transport();
+  PLUMB_RETURN_IF_ERROR(traces_.start(*transport_));
+  PLUMB_RETURN_IF_ERROR(groups_->listen(*transport_));
+  return listen();
 }
 
 Status Server::check(const ServerOptions& options) {
@@ -145,18 +140,6 @@ Result<KeySet> Server::read_keys(const ServerOptions& options) {
 }
 
 Status Server::listen() {
-  PLUMB_ASSIGN(loop_, IoContext::create("http", parts_.clock));
-  transport_ = make_tcp_transport();
-  PLUMB_RETURN_IF_ERROR(start_traces());
-  workers_ = std::make_unique<ThreadPool>("prepare", 1, kMaxQueuedBodies);
-  lookups_ = std::make_unique<ThreadPool>("lookup", kNumLookups, kMaxQueuedBodies);
-  compilers_ = std::make_unique<TurnPool>(
-      "grammar",
-      TurnPool::Options{.num_threads = kMaxGrammars,
-                        .num_running = std::clamp(num_usable_cores() / 4, 1, kMaxGrammars),
-                        .max_queued = kMaxQueuedGrammars,
-                        .slice = kGrammarSlice},
-      parts_.clock);
   HttpServerOptions http;
   http.address = options_.host;
   http.port = static_cast<int>(options_.port);
@@ -165,16 +148,20 @@ Status Server::listen() {
   http.limits.max_body_bytes = options_.max_body_bytes;
   http.max_connections = options_.max_connections;
   http.error_body = [this, limits = http.limits](int status, const HttpRequest* head) {
-    const Dialect dialect =
-        head == nullptr ? Dialect::kOpenAi
-                        : dialect_of(*head, router_.match(head->method, route_path(*head)).route);
+    const Dialect dialect = head == nullptr
+                                ? Dialect::kOpenAi
+                                : routing_.dialect_of(*head, routing_.match(*head).route);
     const std::string id = new_request_id();
     const ApiError error = ApiError::for_http(status, transport_error(status, limits));
     return ErrorBody{"application/json", to_text(error_body(error, dialect, id)),
                      id_headers(id, dialect)};
   };
   PLUMB_ASSIGN(http_, HttpServer::create_on(std::move(http), *this, *transport_, {loop_.get()}));
-  return listen_for_kv_events();
+  return {};
+}
+
+int Server::kv_events_port() const {
+  return groups_->kv_events_port();
 }
 
 std::string Server::url() const {
@@ -194,87 +181,23 @@ Status Server::reload_keys() {
 }
 
 void Server::drain() {
-  is_draining_.store(true);
+  life_.drain();
   const Clock::TimePoint deadline = parts_.clock.now() + options_.drain_timeout;
-  {
-    MutexLock lock(drain_mutex_);
-    while (num_calls_ > 0 && call_ended_.wait_until(lock, deadline)) {
-    }
-  }
-  is_stopping_.store(true);  // grammars that are still being compiled are given up
+  life_.wait_for_calls(deadline);
+  life_.stop();  // grammars that are still being compiled are given up
   end_on_loop();
   http_->shutdown(std::max<Clock::TimePoint::duration>(deadline - parts_.clock.now(), kLastWords));
-  if (tracer_ != nullptr) {
-    tracer_->flush(parts_.clock.now() + kTraceFlushTime);
-  }
+  traces_.flush(parts_.clock.now() + kTraceFlushTime);
 }
 
 // Ends, on their thread, the calls and streams that are left.
 void Server::end_on_loop() {
   const auto all_ended = std::make_shared<std::promise<void>>();
   loop_->post([this, all_ended] {
-    for (auto& [id, call] : calls_) {
-      call->fail(ApiError::from_status({Code::kCancelled, "the server is shutting down"}));
-    }
-    for (auto& [id, probe] : probes_) {
-      probe->fail(shutting_down());
-    }
-    for (auto& [id, run] : runs_) {
-      run->fail(ApiError::from_status({Code::kCancelled, "the server is shutting down"}));
-    }
-    abandon_preparations();
-    abandon_embeddings();
-    if (kv_feed_ != nullptr) {
-      kv_feed_->close();
-    }
-    kv_publisher_.reset();
+    groups_->end_on_loop();
     all_ended->set_value();
   });
   all_ended->get_future().wait();
-}
-
-void Server::forget(std::uint64_t call) {
-  calls_.erase(call);
-  count_call(-1);
-}
-
-void Server::count_call(std::int64_t change) {
-  {
-    const MutexLock lock(drain_mutex_);
-    num_calls_ += change;
-  }
-  call_ended_.notify_all();
-}
-
-void Server::add_cors_headers(Transaction* transaction) const {
-  const std::optional<std::string_view> origin = transaction->request.headers.find("origin");
-  if (options_.cors_origins.empty() || !origin.has_value()) {
-    return;
-  }
-  const std::vector<std::string_view> allowed = split(options_.cors_origins, ',');
-  for (const std::string_view entry : allowed) {
-    if (trim(entry) == "*" || trim(entry) == *origin) {
-      transaction->extra_headers.push_back(
-          {"access-control-allow-origin", trim(entry) == "*" ? "*" : std::string(*origin)});
-      transaction->extra_headers.push_back(
-          {"access-control-expose-headers", "x-request-id, retry-after"});
-      return;
-    }
-  }
-}
-
-bool Server::answer_preflight(Transaction* transaction) {
-  if (transaction->request.method != "OPTIONS") {
-    return false;
-  }
-  Headers headers = transaction->headers("text/plain");
-  headers.add("access-control-allow-methods", "GET, POST, DELETE, OPTIONS");
-  if (const auto asked = transaction->request.headers.find("access-control-request-headers")) {
-    headers.add("access-control-allow-headers", std::string(*asked));
-  }
-  headers.add("access-control-max-age", "600");
-  transaction->writer.send({204, std::move(headers), ""});
-  return true;
 }
 
 std::optional<ApiError> Server::access_error(const HttpRequest& request, const Route& route,
@@ -300,28 +223,18 @@ std::optional<ApiError> Server::access_error(const HttpRequest& request, const R
   return ApiError::for_http(401, "a valid API key is required");
 }
 
-// The path below the root path; empty if it is not below.
-std::string_view Server::route_path(const HttpRequest& request) const {
-  std::string_view path = request.path;
-  if (!path.starts_with(options_.root_path)) {
-    return {};
-  }
-  path.remove_prefix(options_.root_path.size());
-  return path.empty() ? "/" : path;
-}
-
 std::optional<HttpResponse> Server::refuse(const HttpRequest& head) {
-  const RouteMatch match = router_.match(head.method, route_path(head));
+  const RouteMatch match = routing_.match(head);
   Principal principal;
   const std::optional<ApiError> error = match.route != nullptr
                                             ? access_error(head, *match.route, &principal)
-                                            : std::optional(route_error(head, match));
+                                            : std::optional(routing_.error(head, match));
   if (!error.has_value() || head.method == "OPTIONS") {
     return std::nullopt;
   }
   metrics_.count_request(match.route != nullptr ? match.route->path : "unknown", error->http_status,
                          0);
-  const Dialect dialect = dialect_of(head, match.route);
+  const Dialect dialect = routing_.dialect_of(head, match.route);
   Headers headers = id_headers(request_id_of(head), dialect);
   headers.add("content-type", "application/json");
   if (error->http_status == 405) {
@@ -330,50 +243,18 @@ std::optional<HttpResponse> Server::refuse(const HttpRequest& head) {
   return error_response(*error, dialect, std::move(headers));
 }
 
-// Clients of Anthropic say so in a header, and understand nothing else.
-Dialect Server::dialect_of(const HttpRequest& request, const Route* route) const {
-  if (request.headers.find("anthropic-version").has_value()) {
-    return Dialect::kAnthropic;
-  }
-  if (route != nullptr) {
-    return route->dialect;
-  }
-  const std::string_view path = route_path(request);
-  if (path.starts_with("/v1/messages")) {
-    return Dialect::kAnthropic;
-  }
-  return path.starts_with("/api/") ? Dialect::kOllama : Dialect::kOpenAi;
-}
-
-// Why there is no handler: the path is unknown, or the method is none of the path's.
-ApiError Server::route_error(const HttpRequest& request, const RouteMatch& match) const {
-  if (!match.allowed.empty()) {
-    return ApiError::for_http(405, "method " + request.method.substr(0, 16) +
-                                       " is not allowed here, expected " +
-                                       join(match.allowed, ", "));
-  }
-  if (std::optional<ApiError> error = ollama_route_error(route_path(request))) {
-    return *std::move(error);
-  }
-  const std::string where =
-      options_.root_path.empty() ? "" : " below " + options_.root_path.substr(0, 64);
-  return ApiError::not_found("no route " + request.path.substr(0, 128) + "; there are" + where +
-                             ": " + join(router_.paths(), ", "));
-}
-
 void Server::handle(HttpRequest request, ResponseWriter writer) {
   std::string id = request_id_of(request);
   Transaction transaction{std::move(request), std::move(writer), std::move(id), "unknown", {},
                           parts_.clock,       metrics_};
-  add_cors_headers(&transaction);
+  add_cors_headers(options_.cors_origins, &transaction);
   if (answer_preflight(&transaction)) {
     return;
   }
-  const std::string_view path = route_path(transaction.request);
-  RouteMatch match = router_.match(transaction.request.method, path);
-  transaction.dialect = dialect_of(transaction.request, match.route);
+  RouteMatch match = routing_.match(transaction.request);
+  transaction.dialect = routing_.dialect_of(transaction.request, match.route);
   if (match.route == nullptr) {
-    const ApiError error = route_error(transaction.request, match);
+    const ApiError error = routing_.error(transaction.request, match);
     if (error.http_status == 405) {
       transaction.extra_headers.push_back({"allow", join(match.allowed, ", ")});
     }
@@ -387,101 +268,6 @@ void Server::handle(HttpRequest request, ResponseWriter writer) {
     return;
   }
   match.route->handler(std::move(transaction), match.parameter);
-}
-
-std::optional<ApiError> Server::check_model(const std::string& model) const {
-  const std::string& served = parts_.service.model().facts().served_name;
-  if (model.empty() || model == served) {
-    return std::nullopt;
-  }
-  return ApiError::model_not_found(model, served);
-}
-
-std::optional<ApiError> Server::check_fields(const std::vector<std::string>& ignored) const {
-  if (ignored.empty() || !options_.strict_fields) {
-    return std::nullopt;
-  }
-  const std::string param = ignored.front().substr(0, 128);
-  return ApiError::invalid("unknown_parameter", param, "unknown parameter: '" + param + "'");
-}
-
-// Where in the prefix cache a request looks and stores. The salt of the key is the server's: a salt
-// that clients choose keeps nobody out who can guess it.
-std::string Server::namespace_of(const Transaction& transaction,
-                                 const GenerationParams& params) const {
-  CacheScope scope;
-  scope.salt = params.cache_salt;
-  if (options_.prefix_scope == PrefixScope::kPrincipal) {
-    scope.principal = transaction.principal.cache_salt;
-  } else if (options_.prefix_scope == PrefixScope::kNone) {
-    scope.request = random_hex(32);
-  }
-  return parts_.service.model().namespace_of(scope);
-}
-
-bool Server::address_choices(Transaction* transaction, const GenerationParams& params,
-                             std::vector<ChoiceRequest>* choices) const {
-  const auto given_timeout = request_timeout(transaction->request);
-  if (const auto* error = std::get_if<ApiError>(&given_timeout)) {
-    transaction->send_error(*error);
-    return false;
-  }
-  const std::optional<std::chrono::milliseconds> timeout = std::get<0>(given_timeout);
-  if (std::ssize(*choices) > parts_.service.max_choices()) {
-    transaction->send_error(ApiError::invalid(
-        "invalid_value", "n",
-        "the request asks for " + std::to_string(choices->size()) + " choices, the queue holds " +
-            std::to_string(parts_.service.max_choices()) +
-            "; send fewer or raise --max-queued-requests"));
-    return false;
-  }
-  if (!params.request_id.empty()) {
-    transaction->request_id = params.request_id;
-  }
-  const std::string cache_namespace = namespace_of(*transaction, params);
-  for (ChoiceRequest& choice : *choices) {
-    choice.request.cache_namespace = cache_namespace;
-    if (choice.request.id.empty()) {
-      choice.request.id = transaction->request_id;
-    }
-    choice.request.tenant = transaction->principal.name;
-    if (timeout.has_value()) {
-      choice.request.timeout = std::min(*timeout, choice.request.timeout.value_or(*timeout));
-    }
-  }
-  return true;
-}
-
-Call::Setup Server::call_setup(const GenerationParams& params, std::size_t num_choices) {
-  return {params.stream, params.include_usage && params.continuous_usage, num_choices, params.n,
-          params.sampling.max_tokens};
-}
-
-void Server::launch_call(Transaction transaction, std::unique_ptr<ResponseFormat> format,
-                         const GenerationParams& params, std::vector<ChoiceRequest> choices) {
-  if (address_choices(&transaction, params, &choices)) {
-    const Call::Setup setup = call_setup(params, choices.size());
-    run_call(next_call_++, std::move(transaction), std::move(format), setup, params,
-             std::move(choices));
-  }
-}
-
-void Server::run_call(std::uint64_t id, Transaction transaction,
-                      std::unique_ptr<ResponseFormat> format, const Call::Setup& setup,
-                      const GenerationParams& params, std::vector<ChoiceRequest> choices,
-                      std::function<void()> on_forgotten) {
-  trace(params, &transaction, &choices);
-  auto call =
-      std::make_unique<Call>(*loop_, options_, metrics_, std::move(transaction), std::move(format),
-                             setup, [this, id, on_forgotten = std::move(on_forgotten)] {
-                               if (on_forgotten) {
-                                 on_forgotten();
-                               }
-                               forget(id);
-                             });
-  count_call(1);
-  Call& started = *calls_.emplace(id, std::move(call)).first->second;
-  started.start(parts_.service, std::move(choices));
 }
 
 }  // namespace plumb

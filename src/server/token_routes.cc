@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <atomic>
-#include <utility>
+#include "server/token_routes.h"
 
-#include "server/server.h"
+#include <algorithm>
+#include <functional>
+#include <utility>
 
 namespace plumb {
 namespace {
@@ -44,19 +44,29 @@ void absorb_conversation(const JsonObject& body, const std::vector<std::string>&
 
 }  // namespace
 
-std::optional<ApiError> Server::check_tokenize_bytes(const char* param,
-                                                     std::size_t num_bytes) const {
-  if (static_cast<std::int64_t>(num_bytes) <= limits_.max_tokenize_bytes) {
+void TokenRoutes::add_routes(BodyPreparation& bodies) const {
+  for (const char* path : {"/tokenize", "/v1/tokenize"}) {
+    bodies.post_route(path, std::bind_front(&TokenRoutes::prepare_tokenize, this));
+  }
+  for (const char* path : {"/detokenize", "/v1/detokenize"}) {
+    bodies.post_route(path, std::bind_front(&TokenRoutes::prepare_detokenize, this));
+  }
+  bodies.post_route("/apply-template", std::bind_front(&TokenRoutes::prepare_template, this));
+}
+
+std::optional<ApiError> TokenRoutes::check_tokenize_bytes(const char* param,
+                                                          std::size_t num_bytes) const {
+  if (static_cast<std::int64_t>(num_bytes) <= context_.limits.max_tokenize_bytes) {
     return std::nullopt;
   }
   return ApiError::invalid("invalid_value", param,
                            "'" + std::string(param) + "' has " + std::to_string(num_bytes) +
                                " bytes, expected at most " +
-                               std::to_string(limits_.max_tokenize_bytes));
+                               std::to_string(context_.limits.max_tokenize_bytes));
 }
 
 // llama.cpp's form: {content, add_special, parse_special, with_pieces} -> {tokens}.
-std::variant<Json, ApiError> Server::tokenize_content(FieldReader& fields) const {
+std::variant<Json, ApiError> TokenRoutes::tokenize_content(FieldReader& fields) const {
   const std::optional<std::string> content = fields.text("content");
   const bool add_special = fields.boolean("add_special").value_or(false);
   const bool parse_special = fields.boolean("parse_special").value_or(true);
@@ -67,7 +77,7 @@ std::variant<Json, ApiError> Server::tokenize_content(FieldReader& fields) const
   if (std::optional<ApiError> error = check_tokenize_bytes("content", content->size())) {
     return *std::move(error);
   }
-  const Tokenizer& tokenizer = parts_.service.model().tokenizer();
+  const Tokenizer& tokenizer = context_.model().tokenizer();
   const std::vector<TokenId> ids = tokenizer.encode(*content, {add_special, parse_special});
   if (!with_pieces) {
     return Json(JsonObject{{"tokens", ids_to_json(ids)}});
@@ -80,8 +90,8 @@ std::variant<Json, ApiError> Server::tokenize_content(FieldReader& fields) const
   return Json(JsonObject{{"tokens", std::move(pieces)}});
 }
 
-std::variant<Json, ApiError> Server::tokenize_prompt(FieldReader& fields) const {
-  const std::vector<Prompt> prompts = read_prompts(fields, "prompt", limits_);
+std::variant<Json, ApiError> TokenRoutes::tokenize_prompt(FieldReader& fields) const {
+  const std::vector<Prompt> prompts = read_prompts(fields, "prompt", context_.limits);
   const bool add_special = fields.boolean("add_special_tokens").value_or(true);
   const bool want_texts = fields.boolean("return_token_strs").value_or(false);
   if (!fields.ok()) {
@@ -95,7 +105,7 @@ std::variant<Json, ApiError> Server::tokenize_prompt(FieldReader& fields) const 
   if (std::optional<ApiError> error = check_tokenize_bytes("prompt", num_bytes)) {
     return *std::move(error);
   }
-  const Tokenizer& tokenizer = parts_.service.model().tokenizer();
+  const Tokenizer& tokenizer = context_.model().tokenizer();
   JsonArray counts;
   JsonArray tokens;
   JsonArray texts;
@@ -113,7 +123,7 @@ std::variant<Json, ApiError> Server::tokenize_prompt(FieldReader& fields) const 
   const bool is_batch =
       given->is_array() && !given->as_array().empty() && !given->as_array().front().is_number();
   JsonObject out{{"count", is_batch ? Json(counts) : counts.front()},
-                 {"max_model_len", parts_.service.model().facts().context_len},
+                 {"max_model_len", context_.model().facts().context_len},
                  {"tokens", is_batch ? Json(tokens) : tokens.front()}};
   if (want_texts) {
     out.append("token_strs", is_batch ? Json(texts) : texts.front());
@@ -121,37 +131,37 @@ std::variant<Json, ApiError> Server::tokenize_prompt(FieldReader& fields) const 
   return Json(std::move(out));
 }
 
-std::variant<Json, ApiError> Server::tokenize_messages(const Json& body,
-                                                       FieldReader& fields) const {
+std::variant<Json, ApiError> TokenRoutes::tokenize_messages(const Json& body,
+                                                            FieldReader& fields) const {
   const bool want_texts = fields.boolean("return_token_strs").value_or(false);
   if (!fields.ok()) {
     return *fields.error();
   }
-  const auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
+  const auto read = read_chat_request(body, context_.model().facts().defaults, context_.limits);
   if (const auto* error = std::get_if<ApiError>(&read)) {
     return *error;
   }
   absorb_conversation(body.as_object(), std::get<ChatRequest>(read).ignored_fields, &fields);
-  const auto prompt = parts_.service.model().chat_prompt(std::get<ChatRequest>(read));
+  const auto prompt = context_.model().chat_prompt(std::get<ChatRequest>(read));
   if (const auto* error = std::get_if<ApiError>(&prompt)) {
     return *error;
   }
   const auto& ids = std::get<std::vector<TokenId>>(prompt);
   JsonObject out{{"count", static_cast<std::int64_t>(ids.size())},
-                 {"max_model_len", parts_.service.model().facts().context_len},
+                 {"max_model_len", context_.model().facts().context_len},
                  {"tokens", ids_to_json(ids)}};
   if (want_texts) {
-    out.append("token_strs", labels_of(parts_.service.model().tokenizer(), ids));
+    out.append("token_strs", labels_of(context_.model().tokenizer(), ids));
   }
   return Json(std::move(out));
 }
 
-Server::Prepared Server::prepare_tokenize(const Json& body, const Asker& /*asker*/) const {
+Prepared TokenRoutes::prepare_tokenize(const Json& body, const Asker& /*asker*/) const {
   if (!body.is_object()) {
     return ApiError::wrong_type("body", "a JSON object");
   }
   FieldReader fields(body.as_object());
-  if (std::optional<ApiError> error = check_model(fields.text("model").value_or(""))) {
+  if (std::optional<ApiError> error = context_.check_model(fields.text("model").value_or(""))) {
     return *std::move(error);
   }
   if (!fields.has("content") && !fields.has("messages") && !fields.has("prompt")) {
@@ -161,19 +171,19 @@ Server::Prepared Server::prepare_tokenize(const Json& body, const Asker& /*asker
                 : fields.has("messages") ? tokenize_messages(body, fields)
                                          : tokenize_prompt(fields);
   std::vector<std::string> ignored = fields.ignored();
-  if (std::optional<ApiError> error = check_fields(ignored);
+  if (std::optional<ApiError> error = context_.check_fields(ignored);
       error && std::holds_alternative<Json>(result)) {
     return *std::move(error);
   }
   return answer_with(std::move(result), std::move(ignored));
 }
 
-Server::Prepared Server::prepare_detokenize(const Json& body, const Asker& /*asker*/) const {
+Prepared TokenRoutes::prepare_detokenize(const Json& body, const Asker& /*asker*/) const {
   if (!body.is_object()) {
     return ApiError::wrong_type("body", "a JSON object");
   }
   FieldReader fields(body.as_object());
-  const JsonArray* items = fields.array("tokens", limits_.max_token_ids);
+  const JsonArray* items = fields.array("tokens", context_.limits.max_token_ids);
   const bool skip_special = fields.boolean("skip_special_tokens").value_or(true);
   const std::string model = fields.text("model").value_or("");
   if (items == nullptr) {
@@ -182,13 +192,13 @@ Server::Prepared Server::prepare_detokenize(const Json& body, const Asker& /*ask
   if (!fields.ok()) {
     return *fields.error();
   }
-  if (std::optional<ApiError> error = check_model(model)) {
+  if (std::optional<ApiError> error = context_.check_model(model)) {
     return *std::move(error);
   }
-  if (std::optional<ApiError> error = check_fields(fields.ignored())) {
+  if (std::optional<ApiError> error = context_.check_fields(fields.ignored())) {
     return *std::move(error);
   }
-  const Tokenizer& tokenizer = parts_.service.model().tokenizer();
+  const Tokenizer& tokenizer = context_.model().tokenizer();
   std::vector<TokenId> ids;
   for (const Json& item : *items) {
     std::int64_t id = 0;
@@ -205,16 +215,16 @@ Server::Prepared Server::prepare_detokenize(const Json& body, const Asker& /*ask
                      fields.ignored());
 }
 
-Server::Prepared Server::prepare_template(const Json& body, const Asker& /*asker*/) const {
-  const auto read = read_chat_request(body, parts_.service.model().facts().defaults, limits_);
+Prepared TokenRoutes::prepare_template(const Json& body, const Asker& /*asker*/) const {
+  const auto read = read_chat_request(body, context_.model().facts().defaults, context_.limits);
   if (const auto* error = std::get_if<ApiError>(&read)) {
     return *error;
   }
   const std::vector<std::string>& ignored = std::get<ChatRequest>(read).ignored_fields;
-  if (std::optional<ApiError> error = check_fields(ignored)) {
+  if (std::optional<ApiError> error = context_.check_fields(ignored)) {
     return *std::move(error);
   }
-  auto text = parts_.service.model().chat_text(std::get<ChatRequest>(read));
+  auto text = context_.model().chat_text(std::get<ChatRequest>(read));
   if (auto* error = std::get_if<ApiError>(&text)) {
     return std::move(*error);
   }

@@ -7,15 +7,14 @@
 #include <vector>
 
 #include "frontend/response_format.h"
-#include "frontend/text_service.h"
-#include "server/server.h"
+#include "server/call_table.h"
 #include "server/transaction.h"
 
 namespace plumb {
 
 /// A call whose grammar is compiled on a worker.
 /// Thread: the server's loop; the worker looks at the constraint and at `is_unwanted`.
-struct Server::WaitingCall {
+struct WaitingCall {
   Transaction transaction;
   std::unique_ptr<ResponseFormat> format;
   GenerationParams params;

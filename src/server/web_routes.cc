@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The web console: its page at / and its files below /web. They hold no secret, so nobody is asked
-// for a key; the API that they call asks.
+#include "server/web_routes.h"
+
 #include <utility>
 
 #include "base/check.h"
 #include "base/text.h"
-#include "server/server.h"
 #include "web/assets.h"
 
 namespace plumb {
@@ -49,31 +48,33 @@ void send_asset(Transaction transaction, const WebAsset& asset) {
 
 }  // namespace
 
-void Server::add_web_routes() {
-  if (!options_.web) {
+void add_web_routes(const RouteContext& context) {
+  if (!context.options.web) {
     return;
   }
   const WebAsset* page = find_web_asset(kPage);
   PLUMB_CHECK(page != nullptr, "the program holds no " + std::string(kPage));
-  router_.add(
-      {"GET", "/", RouteClass::kPublic, [this, page](Transaction transaction, const std::string&) {
+  context.router.add(
+      {"GET", "/", RouteClass::kPublic,
+       [&context, page](Transaction transaction, const std::string&) {
          if (transaction.request.path.ends_with('/')) {
            send_asset(std::move(transaction), *page);
            return;
          }
          // The page names its files relative to the folder that it is in.
-         transaction.extra_headers.push_back({"location", options_.root_path + "/"});
+         transaction.extra_headers.push_back({"location", context.options.root_path + "/"});
          transaction.send(308, "text/plain", "");
        }});
-  router_.add({"GET", "/web/{id}", RouteClass::kPublic,
-               [](Transaction transaction, const std::string& name) {
-                 const WebAsset* asset = name != kPage ? find_web_asset(name) : nullptr;
-                 if (asset != nullptr) {
-                   send_asset(std::move(transaction), *asset);
-                 } else {
-                   transaction.send_error(ApiError::not_found("no such file of the web console"));
-                 }
-               }});
+  context.router.add({"GET", "/web/{id}", RouteClass::kPublic,
+                      [](Transaction transaction, const std::string& name) {
+                        const WebAsset* asset = name != kPage ? find_web_asset(name) : nullptr;
+                        if (asset != nullptr) {
+                          send_asset(std::move(transaction), *asset);
+                        } else {
+                          transaction.send_error(
+                              ApiError::not_found("no such file of the web console"));
+                        }
+                      }});
 }
 
 }  // namespace plumb

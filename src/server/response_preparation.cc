@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a body of the Responses API to a conversation: off the loop where it may wait for the store.
+#include "server/response_preparation.h"
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "api/ids.h"
-#include "api/responses_request.h"
-#include "base/file.h"
 #include "frontend/responses_format.h"
-#include "server/server.h"
 
 namespace plumb {
 
 /// A request with its conversation and what is to be kept.
-struct Server::ResponsePlan {
+struct ResponsePreparation::ResponsePlan {
   ResponsesRequest request;
   JsonArray items;  // inherited ones, then those of the request
   std::size_t num_inherited = 0;
@@ -21,9 +19,6 @@ struct Server::ResponsePlan {
 };
 
 namespace {
-
-constexpr std::uint64_t kMaxKeyFileBytes = 64 << 10;
-constexpr std::size_t kMinSecretBytes = 16;
 
 // Errors speak of messages, which this API does not have.
 ApiError told_of_input(ApiError error) {
@@ -70,47 +65,23 @@ ApiError still_running(const std::string& id) {
 
 }  // namespace
 
-Status Server::open_response_store() {
-  seal_ = std::make_unique<Seal>();
-  if (!options_.responses.reasoning_key_file.empty()) {
-    PLUMB_RETURN_IF_ERROR(
-        check_private_file(options_.responses.reasoning_key_file).with("--reasoning-key-file"));
-    PLUMB_ASSIGN(const std::string secret,
-                 read_file(options_.responses.reasoning_key_file, kMaxKeyFileBytes));
-    if (secret.size() < kMinSecretBytes) {
-      return {Code::kInvalidArgument, "--reasoning-key-file: has " + std::to_string(secret.size()) +
-                                          " bytes, expected at least " +
-                                          std::to_string(kMinSecretBytes)};
-    }
-    seal_ = std::make_unique<Seal>(secret);
-  }
-  if (options_.responses.store == "off") {
-    return {};
-  }
-  const ResponseStoreLimits limits{
-      options_.responses.store_entries, options_.responses.store_bytes,
-      std::chrono::duration_cast<std::chrono::seconds>(options_.responses.store_ttl)};
-  Result<std::unique_ptr<ResponseStore>> store = ResponseStore::open(
-      options_.responses.store == "memory" ? "" : options_.responses.store, limits, parts_.clock);
-  if (!store.ok()) {
-    return store.status().with("--response-store");
-  }
-  store_ = std::move(store).value();
-  return {};
+HostedRules ResponsePreparation::hosted_rules() const {
+  return {context_.options.responses.hosted_tools == HostedUse::kReject,
+          context_.options.responses.hosted_items == HostedUse::kReject};
 }
 
-HostedRules Server::hosted_rules() const {
-  return {options_.responses.hosted_tools == HostedUse::kReject,
-          options_.responses.hosted_items == HostedUse::kReject};
+bool ResponsePreparation::is_given_up(const Asker& asker) const {
+  return asker.is_unwanted.load() || context_.life.is_stopping();
 }
 
-std::optional<ApiError> Server::load_history(const std::string& owner, const Asker& asker,
-                                             ResponsePlan* plan) const {
+std::optional<ApiError> ResponsePreparation::load_history(const std::string& owner,
+                                                          const Asker& asker,
+                                                          ResponsePlan* plan) const {
   const std::string& id = plan->request.previous_response_id;
   if (id.empty()) {
     return std::nullopt;
   }
-  if (live_responses_.contains(owner, id)) {
+  if (runs_.is_live(owner, id)) {
     return still_running(id);
   }
   if (store_ == nullptr) {
@@ -125,7 +96,7 @@ std::optional<ApiError> Server::load_history(const std::string& owner, const Ask
   }
   std::int64_t num_bytes = 0;
   for (const std::string& part : chain.value()) {
-    if (asker.is_unwanted.load() || is_stopping_.load()) {
+    if (is_given_up(asker)) {
       return shutting_down();
     }
     const Result<ResponseStore::Found> found = store_->find(owner, part);
@@ -140,11 +111,11 @@ std::optional<ApiError> Server::load_history(const std::string& owner, const Ask
     const Result<Json> response = parse_json(stored.response);
     const Json* output = response.ok() ? response.value().find("output") : nullptr;
     num_bytes += std::ssize(stored.inputs) + (output != nullptr ? std::ssize(to_text(*output)) : 0);
-    if (num_bytes > options_.max_body_bytes) {
+    if (num_bytes > context_.options.max_body_bytes) {
       return ApiError::invalid(
           "invalid_value", "previous_response_id",
           "the items that 'previous_response_id' goes back to have more than " +
-              std::to_string(options_.max_body_bytes) +
+              std::to_string(context_.options.max_body_bytes) +
               " bytes together (--max-body-bytes); send those that still "
               "matter as 'input'");
     }
@@ -158,8 +129,9 @@ std::optional<ApiError> Server::load_history(const std::string& owner, const Ask
   return std::nullopt;
 }
 
-std::optional<ApiError> Server::resolve_references(const std::string& owner, const Asker& asker,
-                                                   ResponsePlan* plan) const {
+std::optional<ApiError> ResponsePreparation::resolve_references(const std::string& owner,
+                                                                const Asker& asker,
+                                                                ResponsePlan* plan) const {
   struct FoundItem {
     Json item;
     std::int64_t num_bytes = 0;
@@ -172,7 +144,7 @@ std::optional<ApiError> Server::resolve_references(const std::string& owner, con
     if (item_type(input.items[i]) != "item_reference") {
       continue;
     }
-    if (asker.is_unwanted.load() || is_stopping_.load()) {
+    if (is_given_up(asker)) {
       return shutting_down();
     }
     const std::string& id = input.items[i].find("id")->as_string();
@@ -192,10 +164,10 @@ std::optional<ApiError> Server::resolve_references(const std::string& owner, con
       known = found.emplace(id, FoundItem{std::move(item).value(), std::ssize(text.value())}).first;
     }
     num_bytes += known->second.num_bytes;
-    if (num_bytes > options_.max_body_bytes) {
+    if (num_bytes > context_.options.max_body_bytes) {
       return ApiError::invalid("invalid_value", "input",
                                "the items that 'input' refers to have more than " +
-                                   std::to_string(options_.max_body_bytes) +
+                                   std::to_string(context_.options.max_body_bytes) +
                                    " bytes together (--max-body-bytes)");
     }
     input.items[i] = known->second.item;
@@ -205,8 +177,9 @@ std::optional<ApiError> Server::resolve_references(const std::string& owner, con
 }
 
 // Puts instructions where the template takes them, and with truncation lets the oldest items go.
-std::optional<ApiError> Server::fit_conversation(ResponsePlan* plan, const Unseal& unseal) const {
-  const ServedModel& model = parts_.service.model();
+std::optional<ApiError> ResponsePreparation::fit_conversation(ResponsePlan* plan,
+                                                              const Unseal& unseal) const {
+  const ServedModel& model = context_.model();
   ChatRequest& chat = plan->conversation.chat;
   if (has_late_instructions(chat.messages) &&
       std::holds_alternative<ApiError>(model.chat_text(chat))) {
@@ -262,16 +235,16 @@ std::optional<ApiError> Server::fit_conversation(ResponsePlan* plan, const Unsea
   return std::nullopt;
 }
 
-std::variant<Server::ResponsePlan, ApiError> Server::plan_response(const Json& body,
-                                                                   const Asker& asker) const {
-  auto read = read_responses_request(body, parts_.service.model().facts().defaults, limits_,
+std::variant<ResponsePreparation::ResponsePlan, ApiError> ResponsePreparation::plan_response(
+    const Json& body, const Asker& asker) const {
+  auto read = read_responses_request(body, context_.model().facts().defaults, context_.limits,
                                      hosted_rules());
   if (auto* error = std::get_if<ApiError>(&read)) {
     return std::move(*error);
   }
   ResponsePlan plan;
   plan.request = std::get<ResponsesRequest>(std::move(read));
-  if (std::optional<ApiError> error = check_model(plan.request.generation.model)) {
+  if (std::optional<ApiError> error = context_.check_model(plan.request.generation.model)) {
     return *std::move(error);
   }
   if (plan.request.background && store_ == nullptr) {
@@ -285,8 +258,8 @@ std::variant<Server::ResponsePlan, ApiError> Server::plan_response(const Json& b
   if (std::optional<ApiError> error = resolve_references(owner, asker, &plan)) {
     return *std::move(error);
   }
-  const Unseal unseal = [seal = seal_.get(), owner](std::string_view sealed) {
-    return seal->open(sealed, owner);
+  const Unseal unseal = [&seal = seal_, owner](std::string_view sealed) {
+    return seal.open(sealed, owner);
   };
   auto made = make_responses_conversation(plan.request, &plan.items, plan.num_inherited,
                                           hosted_rules(), unseal);
@@ -300,7 +273,7 @@ std::variant<Server::ResponsePlan, ApiError> Server::plan_response(const Json& b
   return plan;
 }
 
-Server::Prepared Server::prepare_response(const Json& body, const Asker& asker) const {
+Prepared ResponsePreparation::prepare_response(const Json& body, const Asker& asker) const {
   auto planned = plan_response(body, asker);
   if (auto* error = std::get_if<ApiError>(&planned)) {
     return std::move(*error);
@@ -321,27 +294,28 @@ Server::Prepared Server::prepare_response(const Json& body, const Asker& asker) 
   turn->left_out_items = request.input.left_out;
   ResponsesStyle style;
   style.shows_logprobs = request.shows_logprobs;
-  style.shows_summary = request.shows_summary && options_.responses.reasoning_as_summary;
+  style.shows_summary = request.shows_summary && context_.options.responses.reasoning_as_summary;
   if (request.shows_encrypted_reasoning) {
-    style.seal = [seal = seal_.get(), owner = turn->owner](std::string_view text) {
-      return seal->close(text, owner);
+    style.seal = [&seal = seal_, owner = turn->owner](std::string_view text) {
+      return seal.close(text, owner);
     };
   }
-  MakeChatFormat make_format = [turn, echo = request.echo, tools = plan.conversation.tools, style,
-                                &clock = parts_.clock](ResponseEnvelope envelope,
-                                                       const ChatRequest&,
-                                                       const std::vector<ChoiceRequest>&) {
+  TextRequests::MakeChatFormat make_format = [turn, echo = request.echo,
+                                              tools = plan.conversation.tools, style,
+                                              &clock = context_.parts.clock](
+                                                 ResponseEnvelope envelope, const ChatRequest&,
+                                                 const std::vector<ChoiceRequest>&) {
     turn->assembler = std::make_shared<ResponsesAssembler>(std::move(envelope), echo, tools, style);
     return std::make_unique<ResponsesFormat>(turn->assembler, clock);
   };
-  Launch launch = [turn](Server& server, Transaction transaction,
-                         std::unique_ptr<ResponseFormat> format, const GenerationParams& params,
-                         std::vector<ChoiceRequest> choices) {
-    server.launch_response(turn, std::move(transaction), std::move(format), params,
-                           std::move(choices));
+  Launch launch = [&runs = runs_, turn](
+                      Transaction transaction, std::unique_ptr<ResponseFormat> format,
+                      const GenerationParams& params, std::vector<ChoiceRequest> choices) {
+    runs.launch(turn, std::move(transaction), std::move(format), params, std::move(choices));
   };
-  Prepared prepared = prepare_conversation(std::move(plan.conversation.chat), new_response_id,
-                                           std::move(make_format), std::move(launch));
+  Prepared prepared =
+      texts_.prepare_conversation(std::move(plan.conversation.chat), new_response_id,
+                                  std::move(make_format), std::move(launch));
   if (auto* error = std::get_if<ApiError>(&prepared)) {
     return told_of_input(std::move(*error));
   }
@@ -349,21 +323,22 @@ Server::Prepared Server::prepare_response(const Json& body, const Asker& asker) 
 }
 
 // {"object":"response.input_tokens","input_tokens":n}
-Server::Prepared Server::prepare_input_tokens(const Json& body, const Asker& asker) const {
+Prepared ResponsePreparation::prepare_input_tokens(const Json& body, const Asker& asker) const {
   auto planned = plan_response(body, asker);
   if (auto* error = std::get_if<ApiError>(&planned)) {
     return std::move(*error);
   }
   auto& plan = std::get<ResponsePlan>(planned);
-  if (std::optional<ApiError> error = check_fields(plan.conversation.chat.ignored_fields)) {
+  if (std::optional<ApiError> error =
+          context_.check_fields(plan.conversation.chat.ignored_fields)) {
     return *std::move(error);
   }
-  auto count = parts_.service.model().count_chat_tokens(plan.conversation.chat);
+  auto count = context_.model().count_chat_tokens(plan.conversation.chat);
   if (auto* error = std::get_if<ApiError>(&count)) {
     return told_of_input(std::move(*error));
   }
   return [num_tokens = std::get<std::int64_t>(count),
-          ignored = plan.conversation.chat.ignored_fields](Server&, Transaction transaction) {
+          ignored = plan.conversation.chat.ignored_fields](Transaction transaction) {
     transaction.add_ignored_fields(ignored);
     transaction.send_json(
         JsonObject{{"object", "response.input_tokens"}, {"input_tokens", num_tokens}});
