@@ -16,7 +16,8 @@ except ImportError:
     e2e.skip("the anthropic package is not installed (scripts/venv)")
 
 CHAT = [{"role": "user", "content": "What is the weather in Oslo?"}]
-KEY = "sk-test-0123456789abcdef"
+KEY = e2e.KEY
+PARSER = ("--tool-call-parser", "hermes")
 TOOLS = [
     {"name": "weather", "description": "Tells the weather.", "strict": True, "input_schema": {
         "type": "object", "required": ["city", "days"], "additionalProperties": False,
@@ -38,32 +39,20 @@ def greedy(**fields):
     return {"temperature": 0, "ignore_eos": True, **fields}
 
 
-class AnthropicClient(unittest.TestCase):
-    model_options = ()
-    server_options = ()
+class AnthropicClient(e2e.ServedCase):
+    keys = (KEY,)
+    server_options = PARSER
 
     @classmethod
     def setUpClass(cls):
-        cls.stack = e2e.folder()
-        folder = cls.stack.__enter__()
-        model = e2e.dummy(folder, "tiny.gguf", *cls.model_options)
-        keys = folder / "keys"
-        keys.write_text(KEY + "\n")
-        keys.chmod(0o600)
-        cls.server = e2e.Server(model, "--api-key-file", keys, "--served-model-name", "tiny",
-                                "--tool-call-parser", "hermes", *cls.server_options)
+        super().setUpClass()
         cls.client = cls.new_client()
+        cls.addClassCleanup(cls.client.close)
 
     @classmethod
     def new_client(cls, kind=anthropic.Anthropic, **fields):
         return kind(**{"base_url": cls.server.url, "api_key": KEY, "max_retries": 0,
                        "_strict_response_validation": True, **fields})
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        cls.server.stop()
-        cls.stack.__exit__(None, None, None)
 
     @staticmethod
     def fields(extra=None, **fields):
@@ -73,14 +62,9 @@ class AnthropicClient(unittest.TestCase):
     def create(self, extra=None, **fields):
         return self.client.messages.create(**self.fields(extra, **fields))
 
-    def wait_until_idle(self):
-        e2e.wait_until(lambda: self.server.request(
-            "GET", "/metrics")[2].decode().find("plumb_requests_running 0") > 0, 20,
-                       "no request runs")
-
 
 class Messages(AnthropicClient):
-    server_options = ("--max-num-seqs", "8", "--strict-fields")
+    server_options = (*PARSER, "--max-num-seqs", "8", "--strict-fields")
 
     def test_models_are_listed_and_found(self):
         models = list(self.client.models.list(limit=5))
@@ -184,7 +168,7 @@ class Messages(AnthropicClient):
         for _, event in zip(range(5), stream):
             self.assertIsNotNone(event)
         stream.close()
-        self.wait_until_idle()
+        self.server.wait_until_idle()
 
     def test_the_async_client_runs_many_at_a_time(self):
         async def one(client, index, is_stream):
@@ -217,11 +201,11 @@ class Messages(AnthropicClient):
                 await stream.close()
 
         asyncio.run(leave())
-        self.wait_until_idle()
+        self.server.wait_until_idle()
 
 
 class Thinking(AnthropicClient):
-    server_options = ("--reasoning-parser", "think")
+    server_options = (*PARSER, "--reasoning-parser", "think")
 
     def test_thoughts_have_text_and_signature(self):
         # The prompt ends inside a thought, which a model of random weights does not end.
@@ -249,7 +233,7 @@ class Thinking(AnthropicClient):
 
 
 class Tools(AnthropicClient):
-    server_options = ("--max-num-seqs", "8")
+    server_options = (*PARSER, "--max-num-seqs", "8")
 
     def fields_of(self, choice, seed=5, **fields):
         return self.fields({"temperature": 1, "seed": seed}, tools=TOOLS, tool_choice=choice,
@@ -391,7 +375,7 @@ class Overload(AnthropicClient):
     """One request runs, for long, one waits, others are sent away."""
 
     model_options = ("--context", "32768")
-    server_options = ("--max-num-seqs", "1", "--max-queued-requests", "1", "--header-delay", "0",
+    server_options = (*PARSER, "--max-num-seqs", "1", "--max-queued-requests", "1", "--header-delay", "0",
                       "--heartbeat", "1")
 
     def test_a_client_comes_again_after_529(self):
@@ -442,7 +426,7 @@ class Overload(AnthropicClient):
             list(self.create(greedy(timeout_ms=30), stream=True, max_tokens=30000))
         self.assertEqual((caught.exception.status_code, caught.exception.type),
                          (200, "timeout_error"))
-        self.wait_until_idle()
+        self.server.wait_until_idle()
 
     def test_pings_keep_a_waiting_stream_open_and_are_no_events(self):
         running = self.create(stream=True, max_tokens=30000)

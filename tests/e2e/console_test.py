@@ -147,7 +147,7 @@ class Console(unittest.TestCase):
             self.assertEqual(page.text(".message:last-child .note"), "Stopped.")
             self.assertEqual(page.focused(), "prompt")
             e2e.wait_until(lambda: self.server.metric('plumb_finished_total{reason="abort"}') > before, 20, "an abort")
-            e2e.wait_until(lambda: self.server.metric("plumb_requests_running") == 0, 20, "an idle engine")
+            self.server.wait_until_idle()
         self.assertEqual(len(self.stored(page)), 4)
 
     def test_regenerate_replaces_the_answer(self):

@@ -3,7 +3,6 @@
 
 import asyncio
 import os
-import typing
 import unittest
 
 import plumb_e2e as e2e
@@ -16,35 +15,19 @@ try:
     import langchain_core.tools
     import langchain_openai
     import litellm
-    import pydantic
     import pydantic_ai
     from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
     from pydantic_ai.providers.openai import OpenAIProvider
+
+    from weather import QUESTION, Weather
 except ImportError:
     e2e.skip("the packages of the frameworks are not installed (scripts/venv)")
 
-QUESTION = "What is the weather in Oslo?"
 CHAT = [{"role": "user", "content": QUESTION}]
 
 
-class Weather(pydantic.BaseModel):
-    """The weather of a city."""
-    city: typing.Literal["Oslo", "Rome"]
-    days: int = pydantic.Field(ge=1, le=9)
-
-
-class Framework(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.stack = e2e.folder()
-        cls.server = e2e.Server(e2e.dummy(cls.stack.__enter__()), "--served-model-name", "tiny",
-                                "--max-num-seqs", "4", "--tool-call-parser", "hermes")
-        cls.base = cls.server.url + "/v1"
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
-        cls.stack.__exit__(None, None, None)
+class Framework(e2e.ServedCase):
+    server_options = ("--max-num-seqs", "4", "--tool-call-parser", "hermes")
 
     def tearDown(self):
         self.assertEqual(ASKED, [])

@@ -17,7 +17,6 @@ except ImportError:
 
 CHAT = [{"role": "user", "content": "Hello"}]
 OPTIONS = {"num_predict": 8, "temperature": 0, "ignore_eos": True}
-KEY = "sk-test-0123456789abcdef"
 SEPARATOR = "\u2028"
 # The answer must be this text, which has a character that splits lines.
 SPLIT = {"type": "object", "properties": {"a": {"const": f"x{SEPARATOR}y\u0085z"}},
@@ -62,28 +61,23 @@ class WithChoice(httpx.BaseTransport):
         self.inner.close()
 
 
-class OllamaClient(unittest.TestCase):
+class OllamaClient(e2e.ServedCase):
+    keys = (e2e.KEY,)
+    server_options = ("--max-num-seqs", "8", "--tool-call-parser", "hermes", "--reasoning-parser",
+                      "none")
+
     @classmethod
     def setUpClass(cls):
-        cls.stack = e2e.folder()
-        folder = cls.stack.__enter__()
-        keys = folder / "keys"
-        keys.write_text(KEY + "\n")
-        keys.chmod(0o600)
-        cls.server = e2e.Server(e2e.dummy(folder), "--api-key-file", keys, "--served-model-name",
-                                "tiny", "--max-num-seqs", "8", "--tool-call-parser", "hermes",
-                                "--reasoning-parser", "none")
-        cls.client = ollama.Client(cls.server.url, headers={"Authorization": f"Bearer {KEY}"})
+        super().setUpClass()
+        cls.client = cls.new_client()
+        cls.addClassCleanup(cls.client.close)
 
     @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        cls.server.stop()
-        cls.stack.__exit__(None, None, None)
+    def new_client(cls, kind=ollama.Client, **fields):
+        return kind(cls.server.url, headers={"Authorization": f"Bearer {e2e.KEY}"}, **fields)
 
     def forced(self, **fields):
-        return ollama.Client(self.server.url, headers={"Authorization": f"Bearer {KEY}"},
-                             transport=WithChoice(**fields))
+        return self.new_client(transport=WithChoice(**fields))
 
     def test_the_model_is_listed_shown_and_running(self):
         (model,) = self.client.list().models
@@ -192,7 +186,7 @@ class OllamaClient(unittest.TestCase):
     def test_the_async_client(self):
         async def run():
             client = ollama.AsyncClient(self.server.url,
-                                        headers={"Authorization": f"Bearer {KEY}"})
+                                        headers={"Authorization": f"Bearer {e2e.KEY}"})
             whole = await client.chat("tiny", CHAT, options=OPTIONS)
             text = ""
             async for part in await client.chat("tiny", CHAT, options=OPTIONS, stream=True):

@@ -55,28 +55,18 @@ CODING_CLIENT = {
 }
 
 
-class Responses(unittest.TestCase):
+class Responses(e2e.ServedCase):
+    keys = tuple(f"k{i}:normal:{key}" for i, key in enumerate(KEYS))
+    server_options = ("--max-num-seqs", "8", "--tool-call-parser", "hermes")
+
     @classmethod
     def setUpClass(cls):
-        cls.stack = e2e.folder()
-        folder = cls.stack.__enter__()
-        keys = folder / "keys"
-        keys.write_text("".join(f"k{i}:normal:{key}\n" for i, key in enumerate(KEYS)))
-        keys.chmod(0o600)
-        cls.server = e2e.Server(e2e.dummy(folder), "--api-key-file", keys,
-                                "--served-model-name", "tiny", "--max-num-seqs", "8",
-                                "--tool-call-parser", "hermes")
-        cls.base = cls.server.url + "/v1"
+        super().setUpClass()
         cls.client, cls.other = (
             openai.OpenAI(base_url=cls.base, api_key=key, max_retries=0,
                           _strict_response_validation=True) for key in KEYS)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        cls.other.close()
-        cls.server.stop()
-        cls.stack.__exit__(None, None, None)
+        cls.addClassCleanup(cls.client.close)
+        cls.addClassCleanup(cls.other.close)
 
     def create(self, **fields):
         return self.client.responses.create(
@@ -266,30 +256,22 @@ class Responses(unittest.TestCase):
         for _, event in zip(range(6), stream):
             self.assertIsNotNone(event)
         stream.close()
-        e2e.wait_until(lambda: self.server.metric("plumb_requests_running") == 0, 20,
-                       "no request runs")
+        self.server.wait_until_idle()
 
     def test_an_async_stream_that_is_cancelled_in_its_middle_frees_its_place(self):
         async def leave():
             async with openai.AsyncOpenAI(base_url=self.base, api_key=KEYS[0],
                                           max_retries=0) as client:
-                has_begun = asyncio.Event()
-
-                async def read():
+                async def read(has_begun):
                     async for event in await client.responses.create(
                             model="tiny", input="Hello", stream=True, **ENDLESS):
                         if event.type == "response.output_text.delta":
                             has_begun.set()
 
-                reading = asyncio.ensure_future(read())
-                await has_begun.wait()
-                reading.cancel()
-                with self.assertRaises(asyncio.CancelledError):
-                    await reading
+                await e2e.cancelled_in_its_middle(read)
 
         asyncio.run(leave())
-        e2e.wait_until(lambda: self.server.metric("plumb_requests_running") == 0, 20,
-                       "no request runs")
+        self.server.wait_until_idle()
 
     def test_several_calls_are_as_many_items(self):
         fields = {"tools": TOOLS[:1], "tool_choice": "required", "max_output_tokens": 200,

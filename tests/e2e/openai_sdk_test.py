@@ -16,7 +16,7 @@ except ImportError:
     e2e.skip("the openai package is not installed (scripts/venv)")
 
 CHAT = [{"role": "user", "content": "Hello"}]
-KEY = "sk-test-0123456789abcdef"
+KEY = e2e.KEY
 
 
 class Size(pydantic.BaseModel):
@@ -30,27 +30,16 @@ class Part(pydantic.BaseModel):
     is_new: bool
 
 
-class OpenAiClient(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.stack = e2e.folder()
-        folder = cls.stack.__enter__()
-        model = e2e.dummy(folder)
-        keys = folder / "keys"
-        keys.write_text(KEY + "\n")
-        keys.chmod(0o600)
-        cls.server = e2e.Server(model, "--api-key-file", keys, "--served-model-name", "tiny",
-                                "--strict-fields", "--max-num-seqs", "8",
-                                "--grammar-compile-timeout", "2s")
-        cls.base = cls.server.url + "/v1"
-        cls.client = openai.OpenAI(base_url=cls.base, api_key=KEY, max_retries=0,
-                                   _strict_response_validation=True)
+class OpenAiClient(e2e.ServedCase):
+    keys = (KEY,)
+    server_options = ("--strict-fields", "--max-num-seqs", "8", "--grammar-compile-timeout", "2s")
 
     @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        cls.server.stop()
-        cls.stack.__exit__(None, None, None)
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.client = openai.OpenAI(base_url=cls.base, api_key=KEY, max_retries=0,
+                                   _strict_response_validation=True)
+        cls.addClassCleanup(cls.client.close)
 
     def chat(self, **fields):
         return self.client.chat.completions.create(
@@ -215,9 +204,7 @@ class OpenAiClient(unittest.TestCase):
         for _, chunk in zip(range(5), stream):
             self.assertIsNotNone(chunk)
         stream.close()
-        e2e.wait_until(lambda: self.server.request(
-            "GET", "/metrics")[2].decode().find("plumb_requests_running 0") > 0, 20,
-                       "no request runs")
+        self.server.wait_until_idle()
 
     def test_the_async_client_runs_many_at_a_time(self):
         async def one(client, index, stream):
@@ -249,31 +236,22 @@ class OpenAiClient(unittest.TestCase):
                     await call
 
         asyncio.run(leave())
-        e2e.wait_until(lambda: self.server.request(
-            "GET", "/metrics")[2].decode().find("plumb_requests_running 0") > 0, 20,
-                       "no request runs")
+        self.server.wait_until_idle()
 
     def test_an_async_stream_that_is_cancelled_in_its_middle_frees_its_place(self):
         async def leave():
             async with openai.AsyncOpenAI(base_url=self.base, api_key=KEY,
                                           max_retries=0) as client:
-                has_begun = asyncio.Event()
-
-                async def read():
+                async def read(has_begun):
                     async for _ in await client.chat.completions.create(
                             model="tiny", messages=CHAT, max_tokens=1500, stream=True,
                             extra_body={"ignore_eos": True}):
                         has_begun.set()
 
-                reading = asyncio.ensure_future(read())
-                await has_begun.wait()
-                reading.cancel()
-                with self.assertRaises(asyncio.CancelledError):
-                    await reading
+                await e2e.cancelled_in_its_middle(read)
 
         asyncio.run(leave())
-        e2e.wait_until(lambda: self.server.metric("plumb_requests_running") == 0, 20,
-                       "no request runs")
+        self.server.wait_until_idle()
 
     def test_the_async_client_parses_a_class_whole_and_streamed(self):
         fields = {"model": "tiny", "messages": CHAT, "response_format": Part, "max_tokens": 400,
@@ -294,29 +272,16 @@ class OpenAiClient(unittest.TestCase):
         self.assertEqual(whole, streamed)
 
 
-class Overload(unittest.TestCase):
+class Overload(e2e.ServedCase):
     """One request runs, for long, one waits, others are sent away."""
 
-    @classmethod
-    def setUpClass(cls):
-        cls.stack = e2e.folder()
-        folder = cls.stack.__enter__()
-        keys = folder / "keys"
-        keys.write_text(KEY + "\n")
-        keys.chmod(0o600)
-        cls.server = e2e.Server(
-            e2e.dummy(folder, "tiny.gguf", "--context", "32768"), "--api-key-file", keys,
-            "--served-model-name", "tiny", "--max-num-seqs", "1", "--max-queued-requests", "1",
-            "--header-delay", "0")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
-        cls.stack.__exit__(None, None, None)
+    keys = (KEY,)
+    model_options = ("--context", "32768")
+    server_options = ("--max-num-seqs", "1", "--max-queued-requests", "1", "--header-delay", "0")
 
     def client(self, on_response=None, **fields):
         hooks = {"response": [on_response] if on_response else []}
-        return openai.OpenAI(**{"base_url": self.server.url + "/v1", "api_key": KEY,
+        return openai.OpenAI(**{"base_url": self.base, "api_key": KEY,
                                 "http_client": openai.DefaultHttpxClient(event_hooks=hooks),
                                 **fields})
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the end-to-end tests share: the program, tiny models, and a server of their own."""
 
+import asyncio
 import contextlib
 import http.client
 import importlib.util
@@ -15,11 +16,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+import unittest
 import urllib.parse
 
 BINARY = os.environ.get("PLUMB_BINARY", "build/release/plumb")
 SKIPPED = 77
 START_SECONDS = 120
+KEY = "sk-test-0123456789abcdef"
 
 
 def run(*arguments, stdin=None, timeout=120, env=None):
@@ -150,6 +153,46 @@ class Server:
             if line.startswith(name + " "):
                 return float(line.split()[1])
         raise AssertionError(f"no metric {name}")
+
+    def wait_until_idle(self):
+        wait_until(lambda: self.metric("plumb_requests_running") == 0, 20, "no request runs")
+
+
+class ServedCase(unittest.TestCase):
+    """Tests that share one server with a tiny model, from before the first of a class until after its last."""
+
+    model_options = ()
+    server_options = ()
+    keys = ()  # lines of the file of keys; without any everybody may ask
+
+    @classmethod
+    def setUpClass(cls):
+        held = folder()
+        cls.folder = held.__enter__()
+        cls.addClassCleanup(held.__exit__, None, None, None)
+        options = cls.server_options
+        if cls.keys:
+            file = cls.folder / "keys"
+            file.write_text("".join(line + "\n" for line in cls.keys))
+            file.chmod(0o600)
+            options = ("--api-key-file", file, *options)
+        cls.server = Server(dummy(cls.folder, "tiny.gguf", *cls.model_options),
+                            "--served-model-name", "tiny", *options)
+        cls.addClassCleanup(cls.server.stop)
+        cls.base = cls.server.url + "/v1"
+
+
+async def cancelled_in_its_middle(read):
+    """Runs read(has_begun) until it sets that event, and cancels it there."""
+    has_begun = asyncio.Event()
+    reading = asyncio.ensure_future(read(has_begun))
+    await has_begun.wait()
+    reading.cancel()
+    try:
+        await reading
+    except asyncio.CancelledError:
+        return
+    raise AssertionError("it went on when it was cancelled")
 
 
 def wait_until(condition, seconds, what):
