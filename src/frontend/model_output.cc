@@ -53,7 +53,7 @@ bool ModelOutput::is_token(std::string_view text) const {
   return id.has_value() && tokenizer_->token_type(*id) == TokenType::kControl;
 }
 
-std::optional<ApiError> ModelOutput::check(const ToolUse& use, bool is_told) const {
+std::optional<ApiError> ModelOutput::check(const ToolUse& use) const {
   const char* param = use.is_function_form ? "functions" : "tools";
   const bool is_required = use.choice.mode == ToolChoice::Mode::kRequired;
   if (!use.is_on() || tools_ != nullptr || (is_off_ && !is_required)) {
@@ -68,11 +68,9 @@ std::optional<ApiError> ModelOutput::check(const ToolUse& use, bool is_told) con
     return std::nullopt;  // the format for models that have none
   }
   return ApiError::unsupported(
-      param, is_told
-                 ? "the form of this model's calls is not known; name it with the server's option "
-                   "--tool-call-parser, or send tool_choice 'required' or a function"
-                 : "this model's chat template does not tell it of tools; send tool_choice "
-                   "'required' or a function");
+      param,
+      "the form of this model's calls is not known; name it with the server's option "
+      "--tool-call-parser, or require a call by tool_choice");
 }
 
 ConstraintSpec ModelOutput::constraint_for(const ChatRequest& request, ReasoningStart start) const {

@@ -60,9 +60,8 @@ class ModelOutput {
 
   const ReasoningFormat* reasoning() const { return reasoning_; }
 
-  /// Why that request cannot be answered here with the tools that it declares, if so. is_told: the
-  /// chat template tells the model of tools.
-  std::optional<ApiError> check(const ToolUse& use, bool is_told) const;
+  /// Why that request cannot be answered here with the tools that it declares, if so.
+  std::optional<ApiError> check(const ToolUse& use) const;
 
   /// The format for a request: calls only if it declares tools and may call them.
   OutputFormat format_for(const ChatRequest& request, bool with_reasoning) const;

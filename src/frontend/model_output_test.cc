@@ -81,22 +81,22 @@ TEST(ModelOutputs, the_prompt_says_whether_the_model_reasons_already) {
   EXPECT_EQ(with_text.start_of(bytes_of("<think> a")), ReasoningStart::kOpen);
 }
 
-TEST(ModelOutputs, tools_that_a_model_cannot_be_told_of_are_refused_unless_calls_are_required) {
+TEST(ModelOutputs,
+     tools_of_a_model_whose_calls_nobody_can_read_are_refused_unless_calls_are_required) {
   const std::unique_ptr<Tokenizer> tokenizer = make_byte_tokenizer();
   const ModelOutput output({}, "", *tokenizer);
   ChatRequest request = request_with_tool(ToolChoice::Mode::kAuto);
-  EXPECT_EQ(output.check(request.tool_use, false)->param, "tools");
-  EXPECT_NE(output.check(request.tool_use, true)->message.find("--tool-call-parser"),
-            std::string::npos);
+  EXPECT_EQ(output.check(request.tool_use)->param, "tools");
+  EXPECT_NE(output.check(request.tool_use)->message.find("--tool-call-parser"), std::string::npos);
   request.tool_use.choice.mode = ToolChoice::Mode::kRequired;
-  EXPECT_FALSE(output.check(request.tool_use, false).has_value());
+  EXPECT_FALSE(output.check(request.tool_use).has_value());
   EXPECT_EQ(output.options_for(request, ReasoningStart::kOpen).format.tools->name, "json");
   const ModelOutput off({"none", "none"}, "<tool_call>", *tokenizer);
-  EXPECT_TRUE(off.check(request.tool_use, true).has_value());
+  EXPECT_TRUE(off.check(request.tool_use).has_value());
   request.tool_use.choice.mode = ToolChoice::Mode::kAuto;
-  EXPECT_FALSE(off.check(request.tool_use, true).has_value());
+  EXPECT_FALSE(off.check(request.tool_use).has_value());
   EXPECT_EQ(off.options_for(request, ReasoningStart::kOpen).format.tools, nullptr);
-  EXPECT_FALSE(output.check({}, false).has_value());
+  EXPECT_FALSE(output.check({}).has_value());
 }
 
 }  // namespace

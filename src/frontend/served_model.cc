@@ -6,6 +6,8 @@
 
 #include "base/rng.h"
 #include "engine/request_limits.h"
+#include "frontend/message_text.h"
+#include "frontend/told_tools.h"
 #include "request/cache_namespace.h"
 
 namespace plumb {
@@ -80,18 +82,18 @@ void add_samples(const ChoiceRequest& first, std::int64_t n, std::vector<ChoiceR
   }
 }
 
-// The text of a message's content, which is a string or an array of parts.
-std::string content_text(const Json& message) {
-  const Json* content = message.is_object() ? message.as_object().find("content") : nullptr;
-  if (content == nullptr || content->is_string()) {
-    return content == nullptr ? "" : content->as_string();
+bool tells_of_tools(const ChatTemplate& chat_template) {
+  return chat_template.uses_variable("tools");
+}
+
+// A template that does not tell of tools is no sign of how to call them: they are told in text.
+ParserOptions parsers_of(const ParserOptions& wanted, const ChatTemplate* chat_template) {
+  ParserOptions parsers = wanted;
+  if (parsers.tool_call_parser == "auto" && chat_template != nullptr &&
+      !tells_of_tools(*chat_template)) {
+    parsers.tool_call_parser = "hermes";
   }
-  std::string text;
-  for (const Json& part : content->is_array() ? content->as_array() : JsonArray()) {
-    const Json* piece = part.is_object() ? part.as_object().find("text") : nullptr;
-    text += piece != nullptr && piece->is_string() ? piece->as_string() : "";
-  }
-  return text;
+  return parsers;
 }
 
 std::variant<Rendering, ApiError> render(const ChatTemplate* chat_template,
@@ -117,7 +119,7 @@ ServedModel::ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> toke
     : facts_(std::move(facts)),
       tokenizer_(std::move(tokenizer)),
       chat_template_(std::move(chat_template)),
-      output_(parsers, template_source, *tokenizer_) {
+      output_(parsers_of(parsers, chat_template_.get()), template_source, *tokenizer_) {
   for (TokenId id = 0; id < tokenizer_->vocab_size(); ++id) {
     longest_token_bytes_ = std::max(longest_token_bytes_, std::ssize(tokenizer_->token_bytes(id)));
   }
@@ -137,8 +139,8 @@ void ServedModel::add_script(std::string_view text, SamplingParams* sampling) co
        {{"token_ids", std::move(ids)}, {"end_token_id", tokenizer_->end_of_generation().front()}}});
 }
 
-bool ServedModel::is_told_of_tools() const {
-  return chat_template_ != nullptr && chat_template_->uses_variable("tools");
+bool ServedModel::can_call_tools() const {
+  return chat_template_ != nullptr && output_.tools() != nullptr;
 }
 
 ChatInput ServedModel::inputs_of(const ChatRequest& request) const {
@@ -148,6 +150,9 @@ ChatInput ServedModel::inputs_of(const ChatRequest& request) const {
   inputs.template_kwargs = request.template_kwargs;
   inputs.add_generation_prompt = request.add_generation_prompt && !request.continue_final_message;
   inputs.continue_final_message = request.continue_final_message;
+  if (can_call_tools() && output_.tools()->name == "hermes" && !tells_of_tools(*chat_template_)) {
+    tell_tools_in_text(&inputs);
+  }
   return inputs;
 }
 
@@ -318,8 +323,10 @@ std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(
 
 std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::chat_choices(
     const ChatRequest& request, const std::string& request_id) const {
-  if (std::optional<ApiError> error = output_.check(request.tool_use, is_told_of_tools())) {
-    return *std::move(error);
+  if (chat_template_ != nullptr) {
+    if (std::optional<ApiError> error = output_.check(request.tool_use)) {
+      return *std::move(error);
+    }
   }
   auto prompt = chat_prompt(request);
   if (auto* error = std::get_if<ApiError>(&prompt)) {
@@ -333,7 +340,7 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::chat_choices(
   }
   auto& choice = std::get<ChoiceRequest>(made);
   if (facts_.echoes && !request.messages.empty()) {
-    add_script(content_text(request.messages.back()), &choice.request.sampling);
+    add_script(message_text(request.messages.back()), &choice.request.sampling);
   }
   choice.constraint = output_.constraint_for(request, start);
   choice.text.output = output_.options_for(request, start);

@@ -79,8 +79,8 @@ class ServedModel {
 
   bool has_chat_template() const { return chat_template_ != nullptr; }
 
-  /// Whether the chat template tells the model of tools.
-  bool is_told_of_tools() const;
+  /// Whether the model can be told of tools and its calls be read.
+  bool can_call_tools() const;
 
   /// Token ids of a rendered conversation; user text never becomes a control token.
   std::variant<std::vector<TokenId>, ApiError> chat_prompt(const ChatRequest& request) const;

@@ -145,5 +145,15 @@ TEST(RegexParser, bounds_length_depth_and_expressions) {
   EXPECT_EQ(pattern_error(pattern, options).code(), Code::kResourceExhausted);
 }
 
+// Quadratic work would be 3 * 10^10 steps here.
+TEST(RegexParser, reads_a_long_text_in_linear_time) {
+  std::string text;
+  for (unsigned i = 0; text.size() < 240'000; ++i) {
+    text += static_cast<char>('a' + i * i % 26);
+  }
+  EXPECT_TRUE(pattern_matches(text, text));
+  EXPECT_FALSE(pattern_matches(text, text + "a"));
+}
+
 }  // namespace
 }  // namespace plumb

@@ -125,6 +125,9 @@ RegexId RegexSet::concat2(RegexId left, RegexId right) {
   if (left == none_ || right == none_) {
     return none_;
   }
+  if (right == empty_) {
+    return left;  // at once, however long it is
+  }
   std::vector<RegexId> spine;
   for (; kind(left) == Kind::kConcat; left = children(left)[1]) {
     spine.push_back(children(left)[0]);

@@ -60,7 +60,7 @@ JsonArray capabilities_of(const ServedModel& model, bool can_generate) {
     return {"embedding"};
   }
   JsonArray out{"completion"};
-  if (model.is_told_of_tools() && model.output().tools() != nullptr) {
+  if (model.can_call_tools()) {
     out.emplace_back("tools");
   }
   if (model.output().reasoning() != nullptr) {
