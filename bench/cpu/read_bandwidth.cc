@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// read_bandwidth BYTES THREADS SECONDS: reads that many bytes over and over with that many threads and prints the
-// best pass in bytes a second. What fits into a cache is read from there, as weights of that size would be. Built and
-// run by compare; not part of Plumb.
-#include <omp.h>
-
+// read_bandwidth BYTES THREADS SECONDS: reads that many bytes over and over with that many threads
+// and prints the best pass in bytes a second. What fits into a cache is read from there, as weights
+// of that size would be. Built and run by compare; not part of Plumb.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <omp.h>
 
 namespace {
 
 using Wide = std::uint64_t __attribute__((vector_size(64)));
-constexpr std::size_t kUnrolled = 8;  // independent sums, so that additions do not wait for each other
+constexpr std::size_t kUnrolled = 8;  // independent sums: additions do not wait for each other
 
 // Sum of the lanes, so that no load can be left out. `count` is a multiple of kUnrolled.
 Wide sum_of(const Wide* values, std::size_t count) {
@@ -37,13 +36,15 @@ int main(int argc, char** argv) {
   }
   const int threads = std::atoi(argv[2]);
   const std::size_t step = sizeof(Wide) * kUnrolled;
-  const std::size_t share = std::strtoull(argv[1], nullptr, 10) / static_cast<std::size_t>(threads) / step * step;
+  const std::size_t share =
+      std::strtoull(argv[1], nullptr, 10) / static_cast<std::size_t>(threads) / step * step;
   if (threads < 1 || share == 0) {
     std::fprintf(stderr, "read_bandwidth: %s bytes are too few for %s threads\n", argv[1], argv[2]);
     return 2;
   }
   const std::size_t total = share * static_cast<std::size_t>(threads);
-  const auto memory = std::unique_ptr<void, decltype(&std::free)>(std::aligned_alloc(step, total), &std::free);
+  const auto memory =
+      std::unique_ptr<void, decltype(&std::free)>(std::aligned_alloc(step, total), &std::free);
   if (memory == nullptr) {
     std::fprintf(stderr, "read_bandwidth: no memory for %zu bytes\n", total);
     return 1;
@@ -57,7 +58,8 @@ int main(int argc, char** argv) {
     double begin = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : check)
     {
-      Wide* const mine = values + static_cast<std::size_t>(omp_get_thread_num()) * (share / sizeof(Wide));
+      Wide* const mine =
+          values + static_cast<std::size_t>(omp_get_thread_num()) * (share / sizeof(Wide));
       if (!is_filled) {  // by the thread that reads it, so that it lies in that thread's memory
         for (std::size_t i = 0; i < share / sizeof(Wide); ++i) {
           mine[i] = Wide{} + i;

@@ -7,7 +7,6 @@ import peers
 import rows as what
 
 # A folder of some machine, up to the last name: what stays is a file's or a program's name.
-SHOWN = ("prefill_tok_s", "decode_tok_s", "output_tok_s", "load_s", "peak_bytes", "bytes_per_s")  # in progress lines
 FOLDERS = re.compile(r"(?<![\w.~/-])~?/(?:[\w.+@-]+/)+(?=[\w.])")
 
 
