@@ -26,7 +26,11 @@ def say(text):
 def llama_folder(folder, variant):
     """The programs of one build of llama.cpp; builds what is missing (minutes), RunError when that fails."""
     say(f"peers    llama.cpp, {variant} build, in {folder} (the first time takes minutes)")
-    out = children.run([os.path.join(peers.ROOT, "bench", "peers", "build-llama"), folder, variant], BUILD_LIMIT)
+    script = os.path.join(peers.ROOT, "bench", "peers", "build-llama")
+    try:
+        out = children.run([script, folder, variant], BUILD_LIMIT)
+    except children.RunError as error:
+        raise children.RunError(f"{error}; `bench/peers/build-llama {folder} {variant}` shows all that it says") from None
     return out.strip().splitlines()[-1]
 
 
@@ -37,7 +41,10 @@ def virtual_environment(folder, name, package):
     if not os.path.exists(mark):
         say(f"peers    {package} into {where}")
         children.run([sys.executable, "-m", "venv", where], BUILD_LIMIT)
-        children.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package], BUILD_LIMIT)
+        try:
+            children.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package], BUILD_LIMIT)
+        except children.RunError as error:
+            raise children.RunError(f"{package} cannot be installed, which needs the Python package index: {error}") from None
         with open(mark, "w", encoding="utf-8") as f:
             f.write("installed\n")
     return python

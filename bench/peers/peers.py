@@ -211,10 +211,13 @@ def complete(server, prompt, max_tokens):
 
 def send_prompts(server, texts, streams, max_tokens):
     """Figures of all texts sent by that many clients at once: output tokens a second, mean time to the first."""
-    with concurrent.futures.ThreadPoolExecutor(streams) as pool:
+    pool = concurrent.futures.ThreadPoolExecutor(streams)
+    try:
         begin = time.monotonic()
         results = list(pool.map(lambda text: complete(server, text, max_tokens), texts))
         seconds = time.monotonic() - begin
+    finally:  # after an error or Ctrl-C nobody waits for what is still queued
+        pool.shutdown(wait=False, cancel_futures=True)
     return {"output_tok_s": sum(r[0] for r in results) / seconds,
             "mean_first_s": sum(r[1] for r in results) / len(results)}
 
