@@ -3,8 +3,11 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
+
+CRASH = re.compile(r"^.*(?:assert|what\(\)|terminate called).*$", re.IGNORECASE | re.MULTILINE)
 
 
 class RunError(Exception):
@@ -27,8 +30,10 @@ def last_words(text):
 
 
 def why_ended(code, said):
+    """Exit status and last line; of a crash the line that tells of an assertion or exception, not the stack's last."""
     if code < 0:
-        return f"ended by {signal.Signals(-code).name}: {last_words(said)}"
+        told = CRASH.search(said)
+        return f"ended by {signal.Signals(-code).name}: {told.group(0).strip()[:300] if told else last_words(said)}"
     return f"exit status {code}: {last_words(said)}"
 
 

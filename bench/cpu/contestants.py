@@ -149,15 +149,16 @@ class InPackage:
 
 
 class IkLlamaCpp(InPackage):
-    """Flash attention on, weights as they lie in the file or repacked while loading."""
+    """Flash attention on, weights as they lie in the file or repacked while loading. Several streams also without flash
+    attention, which stops at an assertion of its own when they are short."""
 
     name = what.IK
 
     def variants(self, job, path, _wanted):
         if job.kind == "http":
             raise Unavailable("its package has no server")
-        return [self.driver(job, path, "ik_driver.py", f"--flash-attention 1 --repack {repack}")
-                for repack in ((1,) if job.kind == "load" else (0, 1))]
+        tried = [(1, 1)] if job.kind == "load" else [(1, 0), (1, 1)] + ([(0, 1)] if job.kind == "streams" else [])
+        return [self.driver(job, path, "ik_driver.py", f"--flash-attention {fa} --repack {repack}") for fa, repack in tried]
 
 
 class OpenVino(InPackage):

@@ -162,6 +162,7 @@ class Commands(unittest.TestCase):
         one = self.commands(ik, "one")
         self.assertTrue(all(c.startswith("/v/python3 ") and "ik_driver.py M.gguf" in c for c in one))
         self.assertEqual([c[-10:] for c in one], ["--repack 0", "--repack 1"])
+        self.assertIn("--flash-attention 0 --repack 1", self.commands(ik, "streams", 8)[2])
         with self.assertRaisesRegex(contestants.Unavailable, "no server"):
             self.commands(contestants.OpenVino(options("decode"), "/v/python3", "1"), "http", 8)
 

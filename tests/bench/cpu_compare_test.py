@@ -207,6 +207,8 @@ class Children(unittest.TestCase):
             children.run([sys.executable, "-c", "import sys; print('x\\nwhy\\n', file=sys.stderr); sys.exit(3)"])
         with self.assertRaisesRegex(children.RunError, "ended by SIGILL"):
             children.run([sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGILL)"])
+        self.assertEqual(children.why_ended(-6, "loading\nx.h:7: GGML_ASSERT(S > 0) failed\n#1 ggml_abort\n#2 main"),
+                         "ended by SIGABRT: x.h:7: GGML_ASSERT(S > 0) failed")
         with self.assertRaisesRegex(children.RunError, "No such file"):
             children.run(["/nowhere/at-all"])
 
