@@ -64,7 +64,9 @@ def of_server(flags, command, job, args):
 
 def lengths(job, args):
     """(prompt tokens, answer tokens) of a job."""
-    return (args.long_len, 1) if job.kind == "long" else (args.input_len, args.output_len)
+    if job.kind == "long":
+        return args.long_len, 1
+    return args.streams_len if job.kind == "streams" else args.input_len, args.output_len
 
 
 class Plumb:
@@ -84,7 +86,8 @@ class Plumb:
             return [of_server(flags, [args.plumb, "serve", path, *self.flags], job, args)]
         input_len, output_len = lengths(job, args)
         command = [args.plumb, "bench", "batch", path, "--input-len", str(input_len), "--output-len", str(output_len),
-                   "--batch", str(job.streams), "--repeats", "1", *self.flags, "--json"]
+                   "--batch", str(job.streams), "--repeats", "1", *(["--warmup", "0"] if job.kind == "long" else []),
+                   *self.flags, "--json"]
         return [of_command(flags, command, json.loads, args.timeout, seeded=True)]
 
 
@@ -118,7 +121,8 @@ class LlamaCpp:
                        "-ntg", str(output_len), "-npl", str(job.streams), "-c",
                        str(job.streams * (input_len + output_len)), "-b", "2048", "-ub", "512", "--output-format", "jsonl"]
             return of_command(flags, command, lambda out: {"decode_tok_s": json_lines(out)[-1]["speed_tg"]}, args.timeout)
-        bench = [self.program("llama-bench"), "-m", path, "-r", "1", *threads, "-fa", str(fa), "-o", "json"]
+        bench = [self.program("llama-bench"), "-m", path, "-r", "1", *threads, "-fa", str(fa), "-o", "json",
+                 *(["--no-warmup"] if job.kind == "long" else [])]
         commands = {"prefill_tok_s": [*bench, "-p", str(input_len), "-n", "0"],
                     "decode_tok_s": [*bench, "-p", "0", "-n", str(output_len), "-d", str(input_len)]}
         commands = {figure: command for figure, command in commands.items() if figure in wanted}

@@ -32,7 +32,7 @@ def best_flags(runs, figure, more_is_better):
     return pick(found, key=lambda f: f[1]["median"], default=None)
 
 
-def kept_flags(trial, figures, margin=0.1):
+def kept_flags(trial, figures, margin=0.25):
     """Flags worth measuring: {flags: figures of the trial run} within the margin of the best in any figure (higher is
     better), all where there is one only."""
     kept = set()

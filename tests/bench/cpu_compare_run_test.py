@@ -55,7 +55,7 @@ def options(only, rounds=2, **more):
     rows, _ = what.chosen_rows([only])
     return argparse.Namespace(rows=rows, rounds=rounds, tier="avx512", plumb_tier="auto", plumb="plumb", folder="/f", threads=2,
                               plumb_flags=[], timeout=9, no_ledger=True, write_docs=False, provide_only=False, model="M", gemma="G",
-                              peers=list(what.PEERS), input_len=512, output_len=128, long_len=8191, http_requests=4, **more)
+                              peers=list(what.PEERS), input_len=512, output_len=128, long_len=8191, streams_len=512, http_requests=4, **more)
 
 
 class Measured(unittest.TestCase):
@@ -146,7 +146,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(self.commands(llama, "one", wanted=["decode_tok_s"]),
                          [f"/b/llama-bench -m M.gguf -r 1 -t 2 -fa {fa} -o json -p 0 -n 128 -d 512" for fa in (0, 1)])
         self.assertEqual(self.commands(llama, "long", wanted=["prefill_tok_s"])[0],
-                         "/b/llama-bench -m M.gguf -r 1 -t 2 -fa 0 -o json -p 8191 -n 0")
+                         "/b/llama-bench -m M.gguf -r 1 -t 2 -fa 0 -o json --no-warmup -p 8191 -n 0")
         self.assertIn("-npp 512 -ntg 128 -npl 32 -c 20480", self.commands(llama, "streams", 32)[1])
         self.assertIn("-np 8 -c 8192 -fa on", self.commands(llama, "http", 8)[1])
 
@@ -155,7 +155,7 @@ class Commands(unittest.TestCase):
             plumb = contestants.Plumb(options("decode"), "avx2")
         self.assertEqual(self.commands(plumb, "streams", 8), [
             "plumb bench batch M.gguf --input-len 512 --output-len 128 --batch 8 --repeats 1 --threads 2 --cpu-tier avx2 --json"])
-        self.assertIn("--input-len 8191 --output-len 1 --batch 1", self.commands(plumb, "long")[0])
+        self.assertIn("--input-len 8191 --output-len 1 --batch 1 --repeats 1 --warmup 0", self.commands(plumb, "long")[0])
 
     def test_packages_run_in_their_own_interpreter(self):
         ik = contestants.IkLlamaCpp(options("decode"), "/v/python3", "1")
