@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the comparisons of this folder share: machine, processes, statistics, the ledger. Standard library only."""
 
+import concurrent.futures
 import contextlib
 import datetime
 import http.client
@@ -125,8 +126,12 @@ class Server:
         self.log = tempfile.TemporaryFile()
         self.begin = time.monotonic()
         self.process = subprocess.Popen(self.command, stdout=self.log, stderr=self.log)
-        self.seconds_to_ready = self.wait_until_ready()
-        self.model = json.loads(self.get("/v1/models")[1])["data"][0]["id"]
+        try:
+            self.seconds_to_ready = self.wait_until_ready()
+            self.model = json.loads(self.get("/v1/models")[1])["data"][0]["id"]
+        except BaseException:  # Ctrl-C while it loads must not leave it behind
+            self.stop()
+            raise
 
     def wait_until_ready(self, limit=120.0):
         while time.monotonic() - self.begin < limit:
@@ -138,7 +143,6 @@ class Server:
             time.sleep(0.002)
         self.log.seek(0)
         said = self.log.read().decode(errors="replace")[-2000:]
-        self.stop()
         sys.exit(f"{' '.join(self.command)} did not become ready:\n{said}")
 
     def get(self, path):
@@ -164,6 +168,15 @@ class Server:
 
     def __exit__(self, *_):
         self.stop()
+
+
+def status_bytes(pid, field):
+    """A field of /proc/PID/status that counts kB, such as VmRSS, in bytes."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        for text in f:
+            if text.startswith(field + ":"):
+                return int(text.split()[1]) * 1024
+    return 0
 
 
 def plumb_serve(args, *options):
@@ -194,6 +207,19 @@ def complete(server, prompt, max_tokens):
     if tokens is None:
         sys.exit("the stream ended without its usage")
     return tokens, first, seconds
+
+
+def send_prompts(server, texts, streams, max_tokens):
+    """Figures of all texts sent by that many clients at once: output tokens a second, mean time to the first."""
+    pool = concurrent.futures.ThreadPoolExecutor(streams)
+    try:
+        begin = time.monotonic()
+        results = list(pool.map(lambda text: complete(server, text, max_tokens), texts))
+        seconds = time.monotonic() - begin
+    finally:  # after an error or Ctrl-C nobody waits for what is still queued
+        pool.shutdown(wait=False, cancel_futures=True)
+    return {"output_tok_s": sum(r[0] for r in results) / seconds,
+            "mean_first_s": sum(r[1] for r in results) / len(results)}
 
 
 def prompts(count, words, seed=1):
