@@ -43,6 +43,9 @@ class EmbeddingService {
 
   void abort(Embedder::JobId id) { embedder_.abort(id); }
 
+  /// Texts that are accepted and have no vector yet.
+  std::int64_t num_waiting() const { return embedder_.stats().num_waiting; }
+
   bool is_healthy() const { return !embedder_.stats().has_failed; }
 
   /// Sets the gauges of queue and totals.

@@ -63,6 +63,9 @@ void ControlRoutes::abort_request(FieldReader& fields, Transaction transaction) 
 void ControlRoutes::pause_generation(FieldReader& fields, Transaction transaction) {
   const std::string mode =
       fields.choice("mode", {"abort", "retract", "in_place"}).value_or("abort");
+  if (const std::optional<ApiError> error = context_.check_generates(); fields.ok() && error) {
+    fields.fail(*error);
+  }
   if (!context_.are_fields_fine(fields, &transaction)) {
     return;
   }

@@ -64,11 +64,30 @@ void EmbeddingCalls::end(std::uint64_t id, EmbeddingOutcome outcome) {
   context_.life.count_call(-1);
 }
 
+// Ends its job, and answers it.
+void EmbeddingCalls::refuse(EmbeddingCall* call, const ApiError& error) {
+  context_.parts.embeddings->abort(call->job);
+  call->transaction.send_error(error);
+  context_.life.count_call(-1);
+}
+
+void EmbeddingCalls::abort(const AbortTarget& target) {
+  for (auto place = calls_.begin(); place != calls_.end();) {
+    Transaction& transaction = place->second.transaction;
+    const bool is_named = target.is_all || transaction.request_id == target.id;
+    if (!is_named || !target.may_end_those_of(transaction.principal)) {
+      ++place;
+      continue;
+    }
+    EmbeddingCall call = std::move(place->second);
+    place = calls_.erase(place);
+    refuse(&call, request_aborted());
+  }
+}
+
 void EmbeddingCalls::abandon_all() {
   for (auto& [id, call] : calls_) {
-    context_.parts.embeddings->abort(call.job);
-    call.transaction.send_error(shutting_down());
-    context_.life.count_call(-1);
+    refuse(&call, shutting_down());
   }
   calls_.clear();
 }

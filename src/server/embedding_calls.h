@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "frontend/embedding_service.h"
+#include "server/abort_target.h"
 #include "server/route_context.h"
 #include "server/transaction.h"
 
@@ -26,6 +27,8 @@ class EmbeddingCalls {
 
   /// Computes the vectors, then answers; a client that leaves before ends its job.
   void start(Transaction transaction, EmbeddingJob job, Answer answer);
+  /// Ends those that are meant.
+  void abort(const AbortTarget& target);
   /// Answers all: the server ends.
   void abandon_all();
 
@@ -38,6 +41,7 @@ class EmbeddingCalls {
 
   void end(std::uint64_t id, EmbeddingOutcome outcome);
   void drop(std::uint64_t id);
+  void refuse(EmbeddingCall* call, const ApiError& error);
 
   const RouteContext& context_;
   std::uint64_t next_id_ = 0;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "base/file.h"
@@ -58,12 +60,19 @@ void ProfileRoutes::start_profile(FieldReader& fields, Transaction transaction) 
   if (!context_.are_fields_fine(fields, &transaction)) {
     return;
   }
+  const std::string path = context_.options.profile_dir + (folder.empty() ? "" : "/" + folder);
+  if (std::error_code error; !std::filesystem::create_directories(path, error) && error) {
+    transaction.send_error(
+        ApiError::for_http(503, "the folder of traces cannot be made: " + error.message() +
+                                    "; see to --profile-dir, or name another 'output_dir'"));
+    return;
+  }
   const Status started = context_.parts.steps->profile().start(context_.parts.clock, num_steps);
   if (!started.ok()) {
     transaction.send_error(ApiError::for_http(409, started.message()));
     return;
   }
-  folder_ = context_.options.profile_dir + (folder.empty() ? "" : "/" + folder);
+  folder_ = path;
   ++number_;
   if (num_steps > 0) {
     watch_profile(number_);

@@ -72,6 +72,7 @@ void RouteGroups::add_routes() {
 void RouteGroups::abort_calls(const AbortTarget& target) {
   calls_.abort(target);
   responses_.abort(target);
+  embedding_calls_.abort(target);
 }
 
 void RouteGroups::end_on_loop() {

@@ -74,7 +74,7 @@ void StateRoutes::server_info(Transaction transaction) {
 
 LoadFacts StateRoutes::load_facts() {
   LoadFacts facts;
-  facts.stats = context_.parts.service.stats();
+  facts.stats = stats();
   facts.max_running_requests = context_.parts.service.max_num_seqs();
   facts.gen_throughput =
       throughput_.update(facts.stats.completion_tokens, context_.parts.clock.now());
@@ -125,18 +125,27 @@ void StateRoutes::props(Transaction transaction) {
       {"build_info", context_.parts.version}});
 }
 
+// Of the engine; texts that wait for their vectors wait too.
+EngineStats StateRoutes::stats() const {
+  EngineStats stats = context_.parts.service.stats();
+  if (context_.parts.embeddings != nullptr) {
+    stats.num_waiting += context_.parts.embeddings->num_waiting();
+  }
+  return stats;
+}
+
 void StateRoutes::server_load(Transaction transaction) {
-  const EngineStats stats = context_.parts.service.stats();
-  transaction.send_json(JsonObject{{"server_load", stats.num_running + stats.num_waiting}});
+  const EngineStats now = stats();
+  transaction.send_json(JsonObject{{"server_load", now.num_running + now.num_waiting}});
 }
 
 void StateRoutes::rank_load(Transaction transaction) {
-  const EngineStats stats = context_.parts.service.stats();
+  const EngineStats now = stats();
   transaction.send_json(
       JsonArray{JsonObject{{"dp_rank", 0},
-                           {"num_reqs", stats.num_running + stats.num_waiting},
-                           {"num_waiting_reqs", stats.num_waiting},
-                           {"num_tokens", stats.num_used_blocks() * stats.block_size}}});
+                           {"num_reqs", now.num_running + now.num_waiting},
+                           {"num_waiting_reqs", now.num_waiting},
+                           {"num_tokens", now.num_used_blocks() * now.block_size}}});
 }
 
 void StateRoutes::loads(Transaction transaction) {

@@ -25,6 +25,7 @@ class StateRoutes {
  private:
   void metrics(Transaction transaction);
   void server_info(Transaction transaction);
+  EngineStats stats() const;
   LoadFacts load_facts();
   Json internal_states();
   void model_info(Transaction transaction);

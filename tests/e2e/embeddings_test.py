@@ -9,6 +9,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import threading
 import unittest
 
 import plumb_e2e as e2e
@@ -187,6 +188,24 @@ class Embeddings(unittest.TestCase):
             self.assertEqual(self.error(path, body)["code"], "model_not_generative", path)
         self.assertIn("generates no text", self.error("/v1/messages", {"max_tokens": 1, "model": "tiny-bert", **chat})["message"])
         self.assertIn("generates no text", self.error("/api/chat", {"model": "tiny-bert", **chat}))
+
+    def test_there_is_no_generation_to_pause(self):
+        self.assertEqual(self.error("/pause_generation", {})["code"], "model_not_generative")
+
+    def test_requests_are_ended_by_their_id(self):
+        answers = []
+
+        def ask():  # until one of them is caught on its way
+            while not answers or answers[-1][0] == 200:
+                answers.append(self.server.post("/v1/embeddings", {"input": ["red house " * 12] * 100}, headers={"x-request-id": "mine"}))
+
+        client = threading.Thread(target=ask)
+        client.start()
+        while client.is_alive():
+            self.assertEqual(self.server.post("/abort_request", {"rid": "another"})[0], 200)
+            self.assertEqual(self.server.post("/abort_request", {"rid": "mine"})[0], 200)
+        self.assertIn("aborted", answers[-1][1]["error"]["message"])
+        self.assertEqual(self.server.post("/v1/embeddings", {"input": "red"})[0], 200)
 
     def test_the_other_routes_still_answer(self):
         self.assertEqual(self.server.request("GET", "/health")[0], 200)

@@ -391,14 +391,23 @@ TEST(ServedOperations, a_profile_of_so_many_steps_ends_by_itself) {
   ServerOptions options;
   options.profile_dir = folder;
   ServedScene scene(options);
-  scene.post("/start_profile", R"({"num_steps":2})");
+  scene.post("/start_profile", R"({"num_steps":2,"output_dir":"of/today"})");  // made
   scene.post("/generate",
              R"({"text":"abc","sampling_params":{"ignore_eos":true,"max_new_tokens":5}})");
   while (scene.send("POST", "/start_profile", "{}").status == 409) {  // until the first has ended
   }
   const std::string path = text_at(scene.post("/stop_profile", "{}"), {"path"});
   EXPECT_TRUE(path.starts_with(folder)) << path;
-  EXPECT_EQ(std::filesystem::remove_all(folder), 3U);  // itself and two traces
+  EXPECT_EQ(std::filesystem::remove_all(folder), 5U);  // itself, two folders and two traces
+}
+
+TEST(ServedOperations, a_profile_that_could_not_be_kept_is_refused_at_its_start) {
+  ServerOptions options;
+  options.profile_dir = "/proc/none";
+  ServedScene scene(options);
+  const Json error = scene.post("/start_profile", "{}", 503);
+  EXPECT_NE(text_at(error, {"error", "message"}).find("--profile-dir"), std::string::npos);
+  scene.post("/stop_profile", "{}", 409);
 }
 
 TEST(ServedOperations, without_a_folder_there_is_no_profile) {
