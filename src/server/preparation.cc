@@ -12,6 +12,13 @@ constexpr std::size_t kWorkerBodyBytes = 32 << 10;  // larger bodies are prepare
 constexpr std::int64_t kMaxMixedItems = 100'000;
 constexpr std::size_t kOperationBytes = 16 << 10;
 
+// Grammars of tools are compiled as the request is prepared, which may take a while. Letters may be
+// written as escapes.
+bool may_hold_grammar(std::string_view body) {
+  return body.find("\"grammar\"") != std::string_view::npos ||
+         body.find("\\u00") != std::string_view::npos;
+}
+
 bool is_json_type(std::string_view content_type) {
   const std::string type = to_lower_ascii(trim(content_type.substr(0, content_type.find(';'))));
   return type.empty() || type == "application/json";
@@ -115,7 +122,7 @@ void Server::prepare_and_run(Transaction transaction, Prepare prepare, MayWait m
   }
   const std::string& body = transaction.request.body;
   const bool waits = may_wait != nullptr && may_wait(body);
-  if (waits || body.size() > kWorkerBodyBytes) {
+  if (waits || body.size() > kWorkerBodyBytes || may_hold_grammar(body)) {
     // Shared because a queued task must be copyable; there is one user at a time.
     const auto taken = std::make_shared<std::string>(std::move(transaction.request.body));
     work_off_loop(
