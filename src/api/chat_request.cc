@@ -40,25 +40,35 @@ void check_parts(FieldReader& fields, const JsonArray& parts, const std::string&
   }
 }
 
+// A call of a function, or of a custom tool with its text.
+void check_call(FieldReader& fields, const Json& item, const std::string& path) {
+  const Json* type = item.find("type");
+  const bool is_custom = type != nullptr && *type == Json("custom");
+  const char* told_name = is_custom ? "custom" : "function";
+  const Json* told = item.find(told_name);
+  const Json* name = told == nullptr ? nullptr : told->find("name");
+  if (name == nullptr || !name->is_string()) {
+    fields.fail(ApiError::wrong_type(path, "an object with " + std::string(told_name) + ".name"));
+    return;
+  }
+  FieldReader call(item.as_object(), path);
+  FieldReader inner(told->as_object(), call.path(told_name));
+  for (const char* field : {"id", "type", told_name}) {
+    call.find(field);
+  }
+  inner.find("name");
+  if (is_custom) {
+    inner.needed_text("input");
+  } else {
+    inner.find("arguments");
+  }
+  fields.absorb(call);
+  fields.absorb(inner);
+}
+
 void check_calls(FieldReader& fields, const JsonArray& calls, const std::string& path) {
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const std::string at = path + "[" + std::to_string(i) + "]";
-    const Json* function = calls[i].find("function");
-    const Json* name = function == nullptr ? nullptr : function->find("name");
-    if (name == nullptr || !name->is_string()) {
-      fields.fail(ApiError::wrong_type(at, "an object with function.name"));
-      return;
-    }
-    FieldReader call(calls[i].as_object(), at);
-    FieldReader inner(function->as_object(), call.path("function"));
-    for (const char* field : {"id", "type", "function"}) {
-      call.find(field);
-    }
-    for (const char* field : {"name", "arguments"}) {
-      inner.find(field);
-    }
-    fields.absorb(call);
-    fields.absorb(inner);
+  for (std::size_t i = 0; i < calls.size() && fields.ok(); ++i) {
+    check_call(fields, calls[i], path + "[" + std::to_string(i) + "]");
   }
 }
 
@@ -175,6 +185,26 @@ void rename_functions(JsonArray* messages) {
   }
 }
 
+// Calls of custom tools as those of the functions that the model knows.
+void rename_custom_calls(JsonObject* message) {
+  Json* calls = message->find("tool_calls");
+  if (calls == nullptr || !calls->is_array()) {
+    return;
+  }
+  for (Json& call : calls->as_array()) {
+    const Json* type = call.find("type");
+    if (type == nullptr || *type != Json("custom")) {
+      continue;
+    }
+    const Json* custom = call.find("custom");
+    const std::string arguments = to_text(JsonObject{{"input", *custom->find("input")}});
+    const JsonObject function{{"name", *custom->find("name")}, {"arguments", arguments}};
+    call.as_object().erase("custom");
+    call.as_object().set("type", "function");
+    call.as_object().set("function", function);
+  }
+}
+
 // Parts of an answer that is sent back: thoughts are its reasoning, a refusal is text. Its
 // reasoning may stand under its other name.
 void rename_parts(JsonObject* message) {
@@ -271,6 +301,7 @@ JsonArray read_messages(FieldReader& fields, const ApiLimits& limits) {
   rename_functions(&out);
   for (Json& message : out) {
     rename_parts(&message.as_object());
+    rename_custom_calls(&message.as_object());
   }
   return out;
 }

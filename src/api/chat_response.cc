@@ -6,7 +6,8 @@
 
 namespace plumb {
 ChatResponse::ChatResponse(ResponseEnvelope envelope, const GenerationParams& params,
-                           bool is_function_form, const ChatStyle& style)
+                           bool is_function_form, const ChatStyle& style,
+                           std::vector<std::string> custom_tools)
     : envelope_(std::move(envelope)),
       include_logprobs_(params.sampling.logprobs),
       include_usage_(params.include_usage),
@@ -16,7 +17,12 @@ ChatResponse::ChatResponse(ResponseEnvelope envelope, const GenerationParams& pa
       return_meta_info_(params.return_meta_info),
       lists_reasoning_(params.logprobs_of_reasoning),
       is_function_form_(is_function_form),
-      style_(style) {}
+      style_(style),
+      custom_tools_(std::move(custom_tools)) {}
+
+bool ChatResponse::is_custom(const std::string& tool) const {
+  return std::find(custom_tools_.begin(), custom_tools_.end(), tool) != custom_tools_.end();
+}
 
 Json ChatResponse::logprobs(const std::vector<TokenText>& tokens, bool of_text,
                             bool of_reasoning) const {
@@ -68,7 +74,10 @@ Json ChatResponse::start(std::int64_t index) const {
 
 // The id, the type and the name come once and alone, as clients add up what they get.
 void ChatResponse::add_call(std::int64_t index, const ToolCallDelta& call,
-                            std::vector<Json>* chunks) const {
+                            std::vector<Json>* chunks) {
+  if (add_custom_call(index, call, chunks)) {
+    return;
+  }
   const auto add = [&](JsonObject head, JsonObject function) {
     if (is_function_form_) {
       chunks->push_back(chunk(index, {{"function_call", std::move(function)}}, {}, {}, nullptr));
@@ -89,7 +98,35 @@ void ChatResponse::add_call(std::int64_t index, const ToolCallDelta& call,
   }
 }
 
-std::vector<Json> ChatResponse::delta(const ChoiceDelta& delta) const {
+// False for the call of a function.
+bool ChatResponse::add_custom_call(std::int64_t index, const ToolCallDelta& call,
+                                   std::vector<Json>* chunks) {
+  const std::pair place{index, call.index};
+  if (call.is_first() && is_custom(call.name)) {
+    custom_calls_.insert_or_assign(place, CustomInputReader());
+    JsonObject told{{"index", call.index},
+                    {"id", call.id},
+                    {"type", "custom"},
+                    {"custom", JsonObject{{"name", call.name}, {"input", ""}}}};
+    chunks->push_back(chunk(index, {{"tool_calls", JsonArray{std::move(told)}}}, {}, {}, nullptr));
+  }
+  const auto open = custom_calls_.find(place);
+  if (open == custom_calls_.end()) {
+    return false;
+  }
+  std::string input = open->second.push(call.arguments);
+  if (call.has_ended) {
+    input += open->second.finish();
+    custom_calls_.erase(open);
+  }
+  if (!input.empty()) {
+    JsonObject told{{"index", call.index}, {"custom", JsonObject{{"input", std::move(input)}}}};
+    chunks->push_back(chunk(index, {{"tool_calls", JsonArray{std::move(told)}}}, {}, {}, nullptr));
+  }
+  return true;
+}
+
+std::vector<Json> ChatResponse::delta(const ChoiceDelta& delta) {
   std::vector<Json> chunks;
   const auto has_tokens = [&delta](AnswerKind kind) {
     return std::any_of(delta.tokens.begin(), delta.tokens.end(),
@@ -152,6 +189,16 @@ JsonObject ChatResponse::message(const std::vector<AnswerPart>& answer) const {
   JsonArray calls;
   for (const AnswerPart& part : answer) {
     if (part.kind != AnswerKind::kCall) {
+      continue;
+    }
+    if (is_custom(part.name)) {
+      CustomInputReader reader;
+      std::string input = reader.push(part.text);
+      input += reader.finish();
+      calls.emplace_back(
+          JsonObject{{"id", part.id},
+                     {"type", "custom"},
+                     {"custom", JsonObject{{"name", part.name}, {"input", std::move(input)}}}});
       continue;
     }
     JsonObject function{{"name", part.name}, {"arguments", part.text}};

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/chat_style.h"
 #include "api/choice.h"
+#include "api/custom_input.h"
 #include "api/generation_params.h"
 #include "api/response_envelope.h"
 #include "base/json.h"
@@ -21,14 +25,16 @@ namespace plumb {
 class ChatResponse {
  public:
   /// is_function_form: calls are told as the older function_call. The style is that of this
-  /// request: named_call_stops only where it names a function.
+  /// request: named_call_stops only where it names a function. `custom_tools`: names of those whose
+  /// calls are told as the one text that they take.
   ChatResponse(ResponseEnvelope envelope, const GenerationParams& params,
-               bool is_function_form = false, const ChatStyle& style = {});
+               bool is_function_form = false, const ChatStyle& style = {},
+               std::vector<std::string> custom_tools = {});
 
   /// The first chunk of a choice: the role.
   Json start(std::int64_t index) const;
   /// A chunk for each piece; none if the delta holds nothing that the client is told.
-  std::vector<Json> delta(const ChoiceDelta& delta) const;
+  std::vector<Json> delta(const ChoiceDelta& delta);
   Json end(const ChoiceEnd& end) const;
   /// The chunk without choices that carries the usage.
   Json usage(const Usage& usage) const;
@@ -45,7 +51,9 @@ class ChatResponse {
              const ChoiceEnd* end) const;
   Json logprobs(const std::vector<TokenText>& tokens, bool of_text, bool of_reasoning) const;
   void add_reasoning(const std::string& reasoning, JsonObject* message) const;
-  void add_call(std::int64_t index, const ToolCallDelta& call, std::vector<Json>* chunks) const;
+  bool is_custom(const std::string& tool) const;
+  void add_call(std::int64_t index, const ToolCallDelta& call, std::vector<Json>* chunks);
+  bool add_custom_call(std::int64_t index, const ToolCallDelta& call, std::vector<Json>* chunks);
   JsonObject message(const std::vector<AnswerPart>& answer) const;
   std::string_view finish_reason(FinishReason reason) const;
   void add_malformed(const ChoiceEnd& end, JsonObject* choice) const;
@@ -60,6 +68,8 @@ class ChatResponse {
   bool lists_reasoning_;
   bool is_function_form_;
   ChatStyle style_;
+  std::vector<std::string> custom_tools_;
+  std::map<std::pair<std::int64_t, std::int64_t>, CustomInputReader> custom_calls_;  // open ones
 };
 
 }  // namespace plumb

@@ -205,6 +205,24 @@ TEST(ChatRequest, what_becomes_of_reasoning_is_read) {
   EXPECT_EQ(chat_error(R"(,"separate_reasoning":1)"), "400 invalid_type separate_reasoning");
 }
 
+TEST(ChatRequest, calls_of_custom_tools_become_those_of_functions) {
+  const Json body =
+      parse_json(
+          R"({"messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,)"
+          R"("tool_calls":[{"id":"c","type":"custom","custom":{"name":"sh","input":"ls \"a\""}}]},)"
+          R"({"role":"tool","tool_call_id":"c","content":"1"}]})")
+          .value();
+  const auto read = read_chat_request(body, SamplingDefaults(), ApiLimits());
+  EXPECT_EQ(to_text(std::get<ChatRequest>(read).messages[1]),
+            R"({"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",)"
+            R"("function":{"name":"sh","arguments":"{\"input\":\"ls \\\"a\\\"\"}"}}]})");
+  EXPECT_TRUE(std::get<ChatRequest>(read).ignored_fields.empty());
+  const std::string call = R"({"messages":[{"role":"assistant","tool_calls":[{"type":"custom",)";
+  EXPECT_EQ(body_error(call + R"("function":{"name":"f"}}]}]})"), "messages[0].tool_calls[0]");
+  EXPECT_EQ(body_error(call + R"("custom":{"name":"sh"}}]}]})"),
+            "messages[0].tool_calls[0].custom.input");
+}
+
 TEST(ChatRequest, the_older_function_messages_become_tool_calls) {
   const Json body =
       parse_json(

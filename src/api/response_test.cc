@@ -14,7 +14,7 @@ const ResponseEnvelope kEnvelope{"chatcmpl-x", 1700000000, "m", "plumb-1"};
 TEST(ChatResponse, a_stream_begins_with_the_role_and_ends_with_reason_and_usage) {
   GenerationParams params;
   params.include_usage = true;
-  const ChatResponse response(kEnvelope, params);
+  ChatResponse response(kEnvelope, params);
   EXPECT_EQ(
       to_text(response.start(0)),
       R"({"id":"chatcmpl-x","object":"chat.completion.chunk","created":1700000000,"model":"m",)"
@@ -34,7 +34,7 @@ TEST(ChatResponse, a_stream_begins_with_the_role_and_ends_with_reason_and_usage)
 TEST(ChatResponse, the_whole_object_counts_the_prompt_once) {
   GenerationParams params;
   params.n = 2;
-  const ChatResponse response(kEnvelope, params);
+  ChatResponse response(kEnvelope, params);
   const ChoiceEnd first{.index = 0, .reason = FinishReason::kEos, .usage = {5, 3, 0}};
   const ChoiceEnd second{.index = 1, .reason = FinishReason::kLength, .usage = {5, 4, 4}};
   const Json whole = response.complete({{{AnswerKind::kText, "a"}}, {{AnswerKind::kText, "b"}}},
@@ -52,7 +52,7 @@ TEST(ChatResponse, the_whole_object_counts_the_prompt_once) {
 TEST(ChatResponse, a_token_that_is_no_text_alone_shows_its_bytes) {
   GenerationParams params;
   params.sampling.logprobs = true;
-  const ChatResponse response(kEnvelope, params);
+  ChatResponse response(kEnvelope, params);
   const std::vector<Json> chunks =
       response.delta({0, "", {{.token = 1, .bytes = "\xe4\xbd", .logprob = -0.5F}}});
   ASSERT_EQ(chunks.size(), 1U);
@@ -69,7 +69,7 @@ std::string choice_with(const std::string& delta) {
 }
 
 TEST(ChatResponse, a_streamed_call_says_id_type_and_name_once) {
-  const ChatResponse response(kEnvelope, GenerationParams());
+  ChatResponse response(kEnvelope, GenerationParams());
   const std::vector<Json> first = response.delta(
       {.index = 0,
        .text = "",
@@ -110,7 +110,7 @@ TEST(ChatResponse, tokens_without_a_piece_are_told_only_where_they_were_asked_fo
 }
 
 TEST(ChatResponse, an_answer_of_calls_alone_has_no_content) {
-  const ChatResponse response(kEnvelope, GenerationParams());
+  ChatResponse response(kEnvelope, GenerationParams());
   const auto message = [&](const std::vector<AnswerPart>& parts) {
     const Json whole = response.complete(
         {parts}, {{}}, {{.index = 0, .reason = FinishReason::kToolCalls, .usage = {}}});
@@ -130,7 +130,7 @@ TEST(ChatResponse, an_answer_of_calls_alone_has_no_content) {
 
 TEST(ChatResponse, the_reasoning_goes_by_the_name_that_the_operator_wants) {
   const auto told = [](ReasoningField field) {
-    const ChatResponse response(kEnvelope, GenerationParams(), false, {.reasoning_field = field});
+    ChatResponse response(kEnvelope, GenerationParams(), false, {.reasoning_field = field});
     const std::vector<Json> chunks =
         response.delta({.index = 0, .text = "", .tokens = {}, .reasoning = "hm"});
     const Json whole = response.complete({{{AnswerKind::kReasoning, "hm"}}}, {{}},
@@ -165,7 +165,7 @@ TEST(ChatResponse, tokens_of_the_reasoning_are_listed_where_they_are_asked_for) 
   };
   for (const bool is_asked : {false, true}) {
     params.logprobs_of_reasoning = is_asked;
-    const ChatResponse response(kEnvelope, params);
+    ChatResponse response(kEnvelope, params);
     const std::vector<Json> chunks =
         response.delta({.index = 0, .text = "b", .tokens = tokens, .reasoning = "a"});
     ASSERT_EQ(chunks.size(), 2U);
@@ -184,8 +184,8 @@ TEST(ChatResponse, tokens_of_the_reasoning_are_listed_where_they_are_asked_for) 
 TEST(ChatResponse, a_call_that_was_named_stops_where_the_operator_wants_that) {
   const ChoiceEnd end{.index = 0, .reason = FinishReason::kToolCalls, .usage = {}};
   const auto reason = [&](bool is_function_form, bool stops) {
-    const ChatResponse response(kEnvelope, GenerationParams(), is_function_form,
-                                {.named_call_stops = stops});
+    ChatResponse response(kEnvelope, GenerationParams(), is_function_form,
+                          {.named_call_stops = stops});
     return response.end(end).find("choices")->as_array()[0].find("finish_reason")->as_string();
   };
   EXPECT_EQ(reason(false, false), "tool_calls");
@@ -194,8 +194,43 @@ TEST(ChatResponse, a_call_that_was_named_stops_where_the_operator_wants_that) {
   EXPECT_EQ(reason(true, true), "stop");
 }
 
+TEST(ChatResponse, calls_of_custom_tools_are_told_as_their_text) {
+  ChatResponse response(kEnvelope, {}, false, {}, {"sh"});
+  const AnswerPart custom{AnswerKind::kCall, R"({"input": "a\n\u00e9"})", "call_A", "sh", true};
+  const AnswerPart function{AnswerKind::kCall, "{}", "call_B", "f", true};
+  const ChoiceEnd end{.index = 0, .reason = FinishReason::kToolCalls, .usage = {}};
+  const Json whole = response.complete({{custom, function}}, {{}}, {end});
+  EXPECT_EQ(to_text(*whole.find("choices")->as_array()[0].find("message")->find("tool_calls")),
+            R"([{"id":"call_A","type":"custom","custom":{"name":"sh","input":"a\né"}},)"
+            R"({"id":"call_B","type":"function","function":{"name":"f","arguments":"{}"}}])");
+  std::vector<std::string> told;
+  const auto tell = [&](const ToolCallDelta& call) {
+    ChoiceDelta delta;
+    delta.calls = {call};
+    for (const Json& chunk : response.delta(delta)) {
+      told.push_back(to_text(*chunk.find("choices")
+                                  ->as_array()[0]
+                                  .find("delta")
+                                  ->find("tool_calls")
+                                  ->as_array()
+                                  .data()));
+    }
+  };
+  tell({.index = 0, .id = "call_A", .name = "sh", .arguments = R"({"inp)"});
+  tell({.index = 0, .arguments = R"(ut": "a\)"});
+  tell({.index = 0, .arguments = R"(nb"})", .has_ended = true});
+  tell({.index = 1, .id = "call_B", .name = "f", .arguments = "{}", .has_ended = true});
+  EXPECT_EQ(
+      told,
+      (std::vector<std::string>{
+          R"({"index":0,"id":"call_A","type":"custom","custom":{"name":"sh","input":""}})",
+          R"({"index":0,"custom":{"input":"a"}})", R"({"index":0,"custom":{"input":"\nb"}})",
+          R"({"index":1,"id":"call_B","type":"function","function":{"name":"f","arguments":""}})",
+          R"({"index":1,"function":{"arguments":"{}"}})"}));
+}
+
 TEST(ChatResponse, the_older_form_has_one_function_call) {
-  const ChatResponse response(kEnvelope, GenerationParams(), /*is_function_form=*/true);
+  ChatResponse response(kEnvelope, GenerationParams(), /*is_function_form=*/true);
   const AnswerPart call{AnswerKind::kCall, "{}", "call_A", "f", true};
   const ChoiceEnd end{.index = 0, .reason = FinishReason::kToolCalls, .usage = {}};
   const Json whole = response.complete({{call}}, {{}}, {end});
@@ -217,7 +252,7 @@ TEST(ChatResponse, the_older_form_has_one_function_call) {
 TEST(ChatResponse, a_malformed_call_is_told_as_meta_information) {
   GenerationParams params;
   params.return_meta_info = true;
-  const ChatResponse response(kEnvelope, params);
+  ChatResponse response(kEnvelope, params);
   const Json end =
       response.end({.index = 0, .reason = FinishReason::kEos, .malformed_call = "{\"x"});
   EXPECT_EQ(choices_of(end),

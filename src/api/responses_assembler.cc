@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "api/custom_tool.h"
 #include "api/ids.h"
 
 namespace plumb {
@@ -28,8 +29,11 @@ Json text_part(const char* type, const std::string& text) {
   return JsonObject{{"type", type}, {"text", text}};
 }
 
-// The list of codes is closed.
-const char* failure_code(const ApiError& error) {
+// The list of codes is closed but for that of an input which is not what its tool asks for.
+std::string_view failure_code(const ApiError& error) {
+  if (error.code == kInvalidInputCode) {
+    return kInvalidInputCode;
+  }
   if (error.http_status == 429 || error.code == "engine_overloaded") {
     return "rate_limit_exceeded";
   }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "api/custom_tool.h"
+
 namespace plumb {
 namespace {
 
@@ -203,6 +205,23 @@ TEST(ResponsesAssembler, custom_tools_give_their_raw_input_and_namespaces_their_
   const std::vector<std::string> types = scene.types();
   EXPECT_EQ(types[3], "custom_tool_call_input.delta");
   EXPECT_EQ(types[5], "custom_tool_call_input.done");
+}
+
+TEST(ResponsesAssembler, an_input_that_is_not_what_its_tool_asks_for_fails_the_response) {
+  Scene scene;
+  scene.call(0, "sh", R"({"input":"rm x"})", true);
+  scene.take(scene.assembler().fail(invalid_custom_input(
+      "sh", {InputFormat::Syntax::kRegex, "ls", "tools[1].format.definition"}, "not so")));
+  const Json response = scene.assembler().response();
+  EXPECT_EQ(response.find("status")->as_string(), "failed");
+  EXPECT_EQ(
+      to_text(*response.find("error")),
+      R"({"code":"custom_tool_input_invalid","message":"the model's input for the custom tool )"
+      R"('sh' does not match its regex format: not so"})");
+  const Json& item = response.find("output")->as_array()[0];
+  EXPECT_EQ(item.find("status")->as_string(), "incomplete");
+  EXPECT_EQ(item.find("input")->as_string(), "rm x");
+  EXPECT_EQ(scene.types().back(), "failed");
 }
 
 TEST(ResponsesAssembler, a_summary_repeats_the_reasoning_and_a_seal_hides_it) {

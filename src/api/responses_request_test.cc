@@ -309,7 +309,7 @@ TEST(ResponsesRequest, tool_choice_in_all_forms) {
   EXPECT_EQ(hosted.mode, ToolChoice::Mode::kNone);
 }
 
-TEST(ResponsesRequest, a_custom_tool_with_a_regular_expression_is_held_to_it) {
+TEST(ResponsesRequest, a_custom_tool_with_a_grammar_is_held_to_it) {
   const ResponsesConversation conversation = converse_ok(
       R"({"input":"x","tools":[{"type":"custom","name":"c","format":{"type":"grammar",)"
       R"("syntax":"regex","definition":"a|b"}},{"type":"custom","name":"l","description":"d",)"
@@ -318,8 +318,10 @@ TEST(ResponsesRequest, a_custom_tool_with_a_regular_expression_is_held_to_it) {
   EXPECT_EQ(to_text(tools[0].parameters),
             R"({"type":"object","properties":{"input":{"type":"string","pattern":"^(?:a|b)$"}},)"
             R"("required":["input"],"additionalProperties":false})");
-  EXPECT_TRUE(tools[0].strict);
-  EXPECT_FALSE(tools[1].strict);
+  EXPECT_TRUE(tools[0].strict && tools[1].strict);
+  EXPECT_EQ(tools[1].input->syntax, InputFormat::Syntax::kLark);
+  EXPECT_EQ(tools[1].input->definition, "start: X");
+  EXPECT_EQ(tools[1].input->param, "tools[1].format.definition");
   EXPECT_EQ(tools[1].description, "d\n\nThe input follows this Lark grammar:\nstart: X");
 }
 

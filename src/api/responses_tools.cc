@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/custom_tool.h"
+
 namespace plumb {
 namespace {
 
@@ -27,43 +29,6 @@ std::string needed_name(FieldReader& reader) {
     reader.fail(ApiError::missing(reader.path("name")));
   }
   return name;
-}
-
-// What a custom tool takes, as the schema of the one string that the model writes.
-Json input_schema(const std::string& pattern) {
-  JsonObject input{{"type", "string"}};
-  if (!pattern.empty()) {
-    input.append("pattern", "^(?:" + pattern + ")$");
-  }
-  return JsonObject{{"type", "object"},
-                    {"properties", JsonObject{{"input", std::move(input)}}},
-                    {"required", JsonArray{"input"}},
-                    {"additionalProperties", false}};
-}
-
-// {type:text} or {type:grammar,syntax,definition}: a regular expression holds the input, a grammar
-// of another syntax is told to the model.
-void read_custom_format(FieldReader& tool, Tool* out) {
-  std::string pattern;
-  if (const JsonObject* format = tool.object("format")) {
-    FieldReader inner(*format, tool.path("format"));
-    const auto type = inner.choice("type", {"text", "grammar"});
-    if (type == "grammar") {
-      const auto syntax = inner.choice("syntax", {"lark", "regex"});
-      const auto definition = inner.text("definition");
-      if (inner.ok() && (!syntax.has_value() || !definition.has_value())) {
-        inner.fail(ApiError::missing(inner.path(!syntax.has_value() ? "syntax" : "definition")));
-      } else if (syntax == "regex") {
-        pattern = *definition;
-      } else if (inner.ok()) {
-        out->description += (out->description.empty() ? "" : "\n\n") +
-                            std::string("The input follows this Lark grammar:\n") + *definition;
-      }
-    }
-    tool.absorb(inner);
-  }
-  out->parameters = input_schema(pattern);
-  out->strict = !pattern.empty();
 }
 
 void read_function_fields(FieldReader& tool, Tool* out) {
@@ -95,7 +60,7 @@ void ResponsesTools::read_one(FieldReader& tool, const std::string& name_space,
   out.name = shown_tool_name(identity.name, name_space);
   out.description = tool.text("description").value_or("");
   if (is_custom) {
-    read_custom_format(tool, &out);
+    read_custom_format(tool, GrammarForm::kFlat, &out);
   } else {
     read_function_fields(tool, &out);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/custom_tool.h"
 #include "base/json.h"
 
 namespace plumb {
@@ -51,11 +52,23 @@ std::string replaced(std::string_view text, std::string_view what, std::string_v
                                             std::string(text.substr(at + what.size()));
 }
 
+Json lark(std::string_view grammar, bool in_json_string) {
+  return JsonObject{{"type", "grammar"},
+                    {"syntax", "lark"},
+                    {"in_json_string", in_json_string},
+                    {"grammar", grammar}};
+}
+
+bool has_name(const std::vector<std::string>& names, const Tool& tool) {
+  return std::find(names.begin(), names.end(), tool.name) != names.end();
+}
+
 // Writes structural tags for one request.
 class TagBuilder {
  public:
-  TagBuilder(const ToolUse& use, const OutputFormat& format)
-      : use_(use), format_(format), tools_(*format.tools) {}
+  TagBuilder(const ToolUse& use, const OutputFormat& format,
+             const std::vector<std::string>& free_inputs)
+      : use_(use), format_(format), tools_(*format.tools), free_inputs_(free_inputs) {}
 
   // Calls and nothing else; without so much of the text that opens them.
   Json calls(std::size_t num_open_bytes = 0) const {
@@ -154,24 +167,74 @@ class TagBuilder {
       append_gemma(out);
       return;
     }
+    const bool is_free = has_name(free_inputs_, tool);
     if (tools_.syntax == CallSyntax::kPython) {
       out->push_back(JsonObject{{"type", "grammar"},
                                 {"grammar", replaced(kPythonArguments, "KEY", keys(tool))}});
+    } else if (tool.input && tool.input->syntax == InputFormat::Syntax::kLark && !is_free) {
+      append_input(tool.input->definition, out);
     } else {
-      // The XML styles have none for objects that say nothing about their members.
-      const bool is_xml = tools_.syntax == CallSyntax::kXml;
-      JsonObject leaf{{"type", "json_schema"}};
-      if (is_xml || use_.choice.mode == Mode::kRequired || tool.strict) {
-        leaf.set("json_schema", tool.parameters);
-      } else {
-        leaf.set("json_schema", JsonObject{{"type", "object"}});
-      }
-      if (is_xml) {
-        leaf.set("style", tools_.xml.tag_style);
-      }
-      out->emplace_back(std::move(leaf));
+      append_schema(tool, is_free ? custom_parameters() : tool.parameters, out);
+      return;
     }
     append(tools_.written_end, out);
+  }
+
+  void append_schema(const Tool& tool, Json schema, JsonArray* out) const {
+    // The XML styles have none for objects that say nothing about their members.
+    const bool is_xml = tools_.syntax == CallSyntax::kXml;
+    const bool is_free = use_.choice.mode != Mode::kRequired && !tool.strict;
+    if (is_xml && is_free && !has_mark_inside(tools_.xml.end)) {
+      append_free_xml(out);
+      return;
+    }
+    const bool is_held = is_xml || !is_free;
+    JsonObject leaf{{"type", "json_schema"}};
+    leaf.set("json_schema", is_held ? std::move(schema) : Json(JsonObject{{"type", "object"}}));
+    if (is_xml) {
+      leaf.set("style", tools_.xml.tag_style);
+    }
+    out->emplace_back(std::move(leaf));
+    append(tools_.written_end, out);
+  }
+
+  // Whether a control token is a part of the text.
+  bool has_mark_inside(std::string_view text) const {
+    const auto& marks = format_.marks.texts();
+    return std::any_of(marks.begin(), marks.end(), [text](const std::string& mark) {
+      return mark.size() < text.size() && text.find(mark) != std::string_view::npos;
+    });
+  }
+
+  // Any text up to the end of the call, or any tokens before a control token.
+  void append_free_xml(JsonArray* out) const {
+    const std::string end(tools_.xml.end);
+    const bool is_token = format_.marks.contains(end);
+    out->push_back(
+        JsonObject{{"type", "tag"},
+                   {"begin", ""},
+                   {"content", JsonObject{{"type", is_token ? "any_tokens" : "any_text"}}},
+                   {"end", is_token ? token(end) : Json(end)}});
+    append(tools_.written_end.substr(end.size()), out);
+  }
+
+  // The one argument of a custom tool. Where a line end around a value is no part of it, both have
+  // to be there: the grammar may want line ends of its own.
+  void append_input(std::string_view grammar, JsonArray* out) const {
+    if (tools_.syntax != CallSyntax::kXml) {
+      out->push_back(regex(R"(\{ ?"input" ?: ?")"));
+      out->push_back(lark(grammar, true));
+      out->push_back(regex(R"(" ?\})"));
+      return;
+    }
+    const XmlMarks& xml = tools_.xml;
+    const std::string line_end = xml.has_line_ends ? "\n" : "";
+    std::string before = std::string(xml.key_begin) + "input" + std::string(xml.key_end);
+    before += xml.says_string ? " string=\"true\">" : "";
+    before += xml.value_begin.empty() ? "" : "\n" + std::string(xml.value_begin);
+    append(before + line_end, out);
+    out->push_back(lark(grammar, false));
+    append(line_end + std::string(xml.value_end) + "\n", out);
   }
 
   // Any text between the braces: quotes may be control tokens there.
@@ -202,6 +265,7 @@ class TagBuilder {
   const ToolUse& use_;
   const OutputFormat& format_;
   const ToolFormat& tools_;
+  const std::vector<std::string>& free_inputs_;
 };
 
 // A constraint as a part of a structural tag.
@@ -270,11 +334,13 @@ void append_reasoning(const OutputFormat& format, ReasoningStart start, JsonArra
 }  // namespace
 
 ConstraintSpec constrain_answer(const ConstraintSpec& text, const ToolUse& use,
-                                const OutputFormat& format, ReasoningStart start) {
+                                const OutputFormat& format, ReasoningStart start,
+                                const std::vector<std::string>& free_inputs) {
   const bool is_required = use.is_on() && use.choice.mode == Mode::kRequired;
   const std::vector<const Tool*> callable = use.callable();
-  const bool has_strict =
-      std::any_of(callable.begin(), callable.end(), [](const Tool* tool) { return tool->strict; });
+  const bool has_strict = std::any_of(callable.begin(), callable.end(), [&](const Tool* tool) {
+    return tool->strict && !has_name(free_inputs, *tool);
+  });
   // In harmony every message begins alike, so calls cannot be told from text as they begin.
   const bool is_harmony =
       format.reasoning != nullptr && format.reasoning->end.empty() && !is_required;
@@ -298,12 +364,15 @@ ConstraintSpec constrain_answer(const ConstraintSpec& text, const ToolUse& use,
   if (!has_calls) {
     elements.push_back(part_of(text));
   } else if (is_required) {
-    elements.push_back(TagBuilder(use, format).calls());
+    elements.push_back(TagBuilder(use, format, free_inputs).calls());
   } else if (text.is_none()) {
-    elements.push_back(TagBuilder(use, format).text_or_calls());
+    elements.push_back(TagBuilder(use, format, free_inputs).text_or_calls());
   } else {
-    elements.push_back(any_of({part_of(text), TagBuilder(use, format).calls()}));
+    elements.push_back(any_of({part_of(text), TagBuilder(use, format, free_inputs).calls()}));
   }
+  const bool has_strict_schema =
+      std::any_of(callable.begin(), callable.end(),
+                  [](const Tool* tool) { return tool->strict && !tool->is_custom; });
   ConstraintSpec out = text;
   out.strict = text.strict && !has_calls;
   out.kind = Kind::kStructuralTag;
@@ -311,7 +380,7 @@ ConstraintSpec constrain_answer(const ConstraintSpec& text, const ToolUse& use,
   out.text = to_text(JsonObject{{"type", "structural_tag"}, {"format", sequence(elements)}});
   if (has_calls && text.is_none()) {
     out.param = use.is_function_form ? "functions" : "tools";
-    out.lenient = !has_strict;
+    out.lenient = !has_strict_schema;
   }
   return out;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "api/constraint.h"
 #include "api/output_parser.h"
 #include "api/tools.h"
@@ -20,9 +23,12 @@ enum class ReasoningStart : unsigned char {
 ///
 /// Calls are enforced by name, and by schema where the format writes JSON or XML; the arguments of
 /// gemma4, and the values of Python arguments, by their syntax alone. Where calling is left to the
-/// model, only tools with `strict` are held to their schemas.
+/// model, only tools with `strict` are held to their schemas. Inputs of custom tools follow their
+/// regular expression or grammar where the format writes JSON or XML, but for those of the tools
+/// named in `free_inputs`, which no grammar can hold.
 /// Requires format.tools if calls may be asked for.
 ConstraintSpec constrain_answer(const ConstraintSpec& text, const ToolUse& use,
-                                const OutputFormat& format, ReasoningStart start);
+                                const OutputFormat& format, ReasoningStart start,
+                                const std::vector<std::string>& free_inputs = {});
 
 }  // namespace plumb

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "api/custom_tool.h"
+
 namespace plumb {
 namespace {
 
@@ -16,27 +18,40 @@ void fail_at(FieldReader& fields, const std::string& path, const std::string& wh
   fields.fail(ApiError::invalid("invalid_value", path, "'" + path + "' " + what));
 }
 
-// {name, description?, parameters?, strict?}
-Tool read_function(FieldReader& function) {
+// Name and description.
+Tool read_tool_head(FieldReader& fields) {
   Tool tool;
-  const std::optional<std::string> name = function.text("name");
-  if (function.ok() && !name.has_value()) {
-    function.fail(ApiError::missing(function.path("name")));
+  const std::optional<std::string> name = fields.text("name");
+  if (fields.ok() && !name.has_value()) {
+    fields.fail(ApiError::missing(fields.path("name")));
   }
   tool.name = name.value_or("");
-  tool.description = function.text("description").value_or("");
-  const JsonObject* parameters = function.object("parameters");
-  tool.parameters = parameters != nullptr ? Json(*parameters) : no_parameters();
-  tool.strict = function.boolean("strict").value_or(false);
-  if (function.ok() && !is_tool_name(tool.name)) {
+  tool.description = fields.text("description").value_or("");
+  if (fields.ok() && !is_tool_name(tool.name)) {
     fail_at(
-        function, function.path("name"),
+        fields, fields.path("name"),
         "is '" + tool.name.substr(0, 64) + "', expected 1 to 128 letters, digits, _, -, . or :");
   }
   return tool;
 }
 
-// {"type":"function","function":{…}}
+// {name, description?, parameters?, strict?}
+Tool read_function(FieldReader& function) {
+  Tool tool = read_tool_head(function);
+  const JsonObject* parameters = function.object("parameters");
+  tool.parameters = parameters != nullptr ? Json(*parameters) : no_parameters();
+  tool.strict = function.boolean("strict").value_or(false);
+  return tool;
+}
+
+// {name, description?, format?}
+Tool read_custom(FieldReader& custom) {
+  Tool tool = read_tool_head(custom);
+  read_custom_format(custom, GrammarForm::kNested, &tool);
+  return tool;
+}
+
+// {"type":"function","function":{…}} or {"type":"custom","custom":{…}}
 void read_tool(FieldReader& fields, const Json& item, const std::string& path, ToolUse* use) {
   if (!item.is_object()) {
     fields.fail(ApiError::wrong_type(path, "an object"));
@@ -44,15 +59,19 @@ void read_tool(FieldReader& fields, const Json& item, const std::string& path, T
   }
   FieldReader tool(item.as_object(), path);
   const std::string type = tool.text("type").value_or("");
-  const JsonObject* function = tool.object("function");
-  if (tool.ok() && type != "function") {
+  if (tool.ok() && type != "function" && type != "custom") {
     tool.fail(ApiError::unsupported(
-        tool.path("type"), "'" + type.substr(0, 64) + "' is not offered, expected 'function'"));
-  } else if (tool.ok() && function == nullptr) {
-    tool.fail(ApiError::missing(tool.path("function")));
+        tool.path("type"),
+        "'" + type.substr(0, 64) + "' is not offered, expected 'function' or 'custom'"));
+    fields.absorb(tool);
+    return;
+  }
+  const JsonObject* told = tool.ok() ? tool.object(type) : nullptr;
+  if (tool.ok() && told == nullptr) {
+    tool.fail(ApiError::missing(tool.path(type)));
   } else if (tool.ok()) {
-    FieldReader inner(*function, tool.path("function"));
-    use->tools.push_back(read_function(inner));
+    FieldReader inner(*told, tool.path(type));
+    use->tools.push_back(type == "custom" ? read_custom(inner) : read_function(inner));
     tool.absorb(inner);
   }
   fields.absorb(tool);
@@ -97,14 +116,14 @@ bool read_mode(std::string_view word, bool with_none, ToolChoice* choice) {
   return true;
 }
 
-// The name in {"type":"function","function":{"name"}}.
-void read_choice_name(FieldReader& item, ToolChoice* choice) {
-  const JsonObject* function = item.object("function");
-  if (function == nullptr) {
-    item.fail(ApiError::missing(item.path("function")));
+// The name in {"type":"function","function":{"name"}} or {"type":"custom","custom":{"name"}}.
+void read_choice_name(FieldReader& item, const char* type, ToolChoice* choice) {
+  const JsonObject* told = item.object(type);
+  if (told == nullptr) {
+    item.fail(ApiError::missing(item.path(type)));
     return;
   }
-  FieldReader inner(*function, item.path("function"));
+  FieldReader inner(*told, item.path(type));
   const std::optional<std::string> name = inner.text("name");
   if (inner.ok() && !name.has_value()) {
     inner.fail(ApiError::missing(inner.path("name")));
@@ -133,8 +152,8 @@ void read_allowed_tools(FieldReader& fields, ToolChoice* choice) {
       break;
     }
     FieldReader item((*tools)[i].as_object(), path);
-    item.choice("type", {"function"});
-    read_choice_name(item, choice);
+    const bool is_custom = item.choice("type", {"function", "custom"}) == "custom";
+    read_choice_name(item, is_custom ? "custom" : "function", choice);
     inner.absorb(item);
   }
   read_mode(mode.value_or(""), false, choice);
@@ -145,14 +164,15 @@ void read_choice_object(FieldReader& choice, ToolChoice* out) {
   const std::string type = choice.text("type").value_or("");
   if (type == "allowed_tools") {
     read_allowed_tools(choice, out);
-  } else if (type == "function") {
+  } else if (type == "function" || type == "custom") {
     out->mode = Mode::kRequired;
     out->is_named = true;
-    read_choice_name(choice, out);
+    read_choice_name(choice, type.c_str(), out);
   } else if (choice.ok()) {
-    choice.fail(ApiError::unsupported(
-        choice.path("type"),
-        "'" + type.substr(0, 64) + "' is not offered, expected 'function' or 'allowed_tools'"));
+    choice.fail(ApiError::unsupported(choice.path("type"),
+                                      "'" + type.substr(0, 64) +
+                                          "' is not offered, expected 'function', 'custom' or "
+                                          "'allowed_tools'"));
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,15 @@ namespace plumb {
 
 constexpr std::int64_t kMaxTools = 512;  ///< of a request
 
+/// What the one text that a custom tool takes has to match.
+struct InputFormat {
+  enum class Syntax : unsigned char { kRegex, kLark };
+
+  Syntax syntax = Syntax::kRegex;
+  std::string definition;
+  std::string param;  ///< path of the definition, for errors
+};
+
 /// A function that the model may call.
 struct Tool {
   std::string name;
@@ -20,6 +30,8 @@ struct Tool {
   Json parameters;  ///< schema of an object: the arguments
   bool strict =
       false;  ///< arguments are held to the schema even where calling is left to the model
+  bool is_custom = false;              ///< takes one text, which is the string `input` of the model
+  std::optional<InputFormat> input{};  ///< of a custom tool
 };
 
 /// Whether an answer may or must call tools, and which.

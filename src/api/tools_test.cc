@@ -118,6 +118,63 @@ TEST(Tools, the_older_form_means_the_same) {
             "invalid_value function_call");
 }
 
+constexpr const char* kCustom =
+    R"("tools":[{"type":"custom","custom":{"name":"sh","description":"d","format":{"type":"grammar",)"
+    R"("grammar":{"syntax":"regex","definition":"ls|pwd"}}}},)"
+    R"({"type":"custom","custom":{"name":"patch","format":{"type":"grammar",)"
+    R"("grammar":{"syntax":"lark","definition":"start: \"a\""}}}},)"
+    R"({"type":"custom","custom":{"name":"say","format":{"type":"text"}}}])";
+
+TEST(Tools, custom_ones_are_functions_with_one_text) {
+  const ReadTools read = read_tools(kCustom);
+  ASSERT_EQ(read.error, "");
+  ASSERT_EQ(read.use.tools.size(), 3U);
+  const Tool& shell = read.use.tools[0];
+  EXPECT_TRUE(shell.is_custom && shell.strict);
+  EXPECT_EQ(shell.input->syntax, InputFormat::Syntax::kRegex);
+  EXPECT_EQ(shell.input->definition, "ls|pwd");
+  EXPECT_EQ(shell.input->param, "tools[0].custom.format.grammar.definition");
+  EXPECT_EQ(to_text(shell.parameters),
+            R"({"type":"object","properties":{"input":{"type":"string","pattern":"^(?:ls|pwd)$"}},)"
+            R"("required":["input"],"additionalProperties":false})");
+  const Tool& patch = read.use.tools[1];
+  EXPECT_EQ(patch.input->syntax, InputFormat::Syntax::kLark);
+  EXPECT_EQ(patch.description, "The input follows this Lark grammar:\nstart: \"a\"");
+  EXPECT_FALSE(read.use.tools[2].input.has_value());
+  EXPECT_FALSE(read.use.tools[2].strict);
+  EXPECT_EQ(to_text(read.use.tools[2].parameters),
+            R"({"type":"object","properties":{"input":{"type":"string"}},)"
+            R"("required":["input"],"additionalProperties":false})");
+  const auto choose = [](const std::string& choice) {
+    return read_tools(std::string(kCustom) + ",\"tool_choice\":" + choice);
+  };
+  const ReadTools named = choose(R"({"type":"custom","custom":{"name":"sh"}})");
+  EXPECT_TRUE(named.use.choice.is_named && named.error.empty());
+  EXPECT_EQ(choose(R"({"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[)"
+                   R"({"type":"custom","custom":{"name":"say"}}]}})")
+                .use.choice.names,
+            std::vector<std::string>{"say"});
+}
+
+TEST(Tools, errors_of_custom_ones_name_the_field) {
+  const auto error = [](const std::string& custom) {
+    return read_tools(R"("tools":[{"type":"custom",)" + custom + "}]").error;
+  };
+  const std::string missing = "missing_required_parameter tools[0].custom";
+  EXPECT_EQ(error(R"("function":{"name":"f"})"), missing);
+  EXPECT_EQ(error(R"("custom":{})"), missing + ".name");
+  EXPECT_EQ(error(R"("custom":{"name":"a","format":{"type":"grammar"}})"),
+            missing + ".format.grammar");
+  EXPECT_EQ(
+      error(R"("custom":{"name":"a","format":{"type":"grammar","grammar":{"syntax":"lark"}}})"),
+      missing + ".format.grammar.definition");
+  EXPECT_EQ(error(R"("custom":{"name":"a","format":{"type":"grammar","grammar":{"syntax":"peg",)"
+                  R"("definition":"x"}}})"),
+            "invalid_value tools[0].custom.format.grammar.syntax");
+  EXPECT_EQ(read_tools(std::string(kCustom) + R"(,"tool_choice":{"type":"custom"})").error,
+            "missing_required_parameter tool_choice.custom");
+}
+
 TEST(Tools, templates_get_them_in_one_form) {
   EXPECT_EQ(to_text(tools_for_template(read_tools(kTwo).use)),
             R"([{"type":"function","function":{"name":"f","description":"d","parameters":)"

@@ -138,6 +138,10 @@ void Generation::on_event(std::size_t index, const StreamEvent& event) {
     fail(choice.stream.status());
     return;
   }
+  if (const std::optional<ApiError>& invalid = choice.stream.invalid_call()) {
+    end_all()->on_invalid_call(*invalid);
+    return;
+  }
   if (is_over && !was_over && event.finish == FinishReason::kNone) {
     engine_.abort(choice.seq);  // its last event brings the usage
   }
@@ -167,8 +171,9 @@ void Generation::speak(Choice& choice) {
   listener_->on_delta(std::exchange(waiting, {index, "", {}}));
 }
 
-// Ends the other sequences too: one error answers for all choices.
-void Generation::fail(Status status) {
+// Ends the other sequences too: one error answers for all choices. Gives the listener, for a last
+// word.
+GenerationListener* Generation::end_all() {
   GenerationListener* listener = listener_;
   close();
   for (const Choice& choice : choices_) {
@@ -176,7 +181,11 @@ void Generation::fail(Status status) {
       engine_.abort(choice.seq);
     }
   }
-  listener->on_error(std::move(status));
+  return listener;
+}
+
+void Generation::fail(Status status) {
+  end_all()->on_error(std::move(status));
 }
 
 void Generation::finish(std::size_t index, const StreamEvent& event) {

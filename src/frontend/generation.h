@@ -9,6 +9,7 @@
 
 #include "api/choice.h"
 #include "api/constraint.h"
+#include "api/error.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "engine/engine.h"
@@ -34,6 +35,12 @@ class GenerationListener {
   virtual void on_end(ChoiceEnd end) = 0;
   /// The whole generation failed; nothing follows.
   virtual void on_error(Status status) = 0;
+
+  /// As on_error(): a call that the model made is not what its tool asks for. The call was told,
+  /// and counts as cut.
+  virtual void on_invalid_call(const ApiError& error) {
+    on_error({Code::kInvalidArgument, error.message});
+  }
 };
 
 /// One sequence to generate: a choice of a response.
@@ -90,6 +97,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void report_delta(Choice& choice, ChoiceDelta delta);
   void speak(Choice& choice);
   void finish(std::size_t index, const StreamEvent& event);
+  GenerationListener* end_all();
   void fail(Status status);
   void report_prompt(std::size_t index, const StreamEvent& event);
 

@@ -73,9 +73,16 @@ std::optional<ApiError> ModelOutput::check(const ToolUse& use) const {
       "--tool-call-parser, or require a call by tool_choice");
 }
 
-ConstraintSpec ModelOutput::constraint_for(const ChatRequest& request, ReasoningStart start) const {
+ConstraintSpec ModelOutput::constraint_for(const ChatRequest& request, ReasoningStart start,
+                                           const std::vector<CheckedInput>& inputs) const {
+  std::vector<std::string> free_inputs;
+  for (const CheckedInput& input : inputs) {
+    if (!input.check->is_regular()) {
+      free_inputs.push_back(input.tool);
+    }
+  }
   return constrain_answer(request.generation.constraint, request.tool_use,
-                          format_for(request, true), start);
+                          format_for(request, true), start, free_inputs);
 }
 
 OutputFormat ModelOutput::format_for(const ChatRequest& request, bool with_reasoning) const {
@@ -134,8 +141,10 @@ ReasoningStart ModelOutput::start_of(std::span<const TokenId> prompt) const {
                                                     : ReasoningStart::kOpen;
 }
 
-OutputOptions ModelOutput::options_for(const ChatRequest& request, ReasoningStart start) const {
+OutputOptions ModelOutput::options_for(const ChatRequest& request, ReasoningStart start,
+                                       std::vector<CheckedInput> inputs) const {
   OutputOptions out;
+  out.inputs = std::move(inputs);
   out.format = format_for(request, request.reasoning.separate);
   out.format.starts_in_reasoning = start == ReasoningStart::kInside;
   for (const std::string& mark : out.format.marks.texts()) {

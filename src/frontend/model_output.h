@@ -16,6 +16,7 @@
 #include "base/option_field.h"
 #include "base/status.h"
 #include "base/token_id.h"
+#include "frontend/input_check.h"
 #include "frontend/text_stream.h"
 #include "tokenizer/tokenizer.h"
 
@@ -69,11 +70,13 @@ class ModelOutput {
   /// Where that prompt leaves the model.
   ReasoningStart start_of(std::span<const TokenId> prompt) const;
 
-  /// What the answer to a request with that prompt has to be.
-  ConstraintSpec constraint_for(const ChatRequest& request, ReasoningStart start) const;
+  /// What the answer to a request with that prompt has to be; `inputs`: the checks of its tools.
+  ConstraintSpec constraint_for(const ChatRequest& request, ReasoningStart start,
+                                const std::vector<CheckedInput>& inputs = {}) const;
 
   /// How it is read.
-  OutputOptions options_for(const ChatRequest& request, ReasoningStart start) const;
+  OutputOptions options_for(const ChatRequest& request, ReasoningStart start,
+                            std::vector<CheckedInput> inputs = {}) const;
 
   /// The tokens between which reasoning stands; nothing if these are not single tokens.
   struct Marks {

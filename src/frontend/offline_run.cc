@@ -88,6 +88,10 @@ class OfflineCall final : public GenerationListener {
     done_(item_, error_record(item_, ApiError::from_status(status)), num_tokens_);
   }
 
+  void on_invalid_call(const ApiError& error) override {
+    done_(item_, error_record(item_, error), num_tokens_);
+  }
+
  private:
   const OfflineItem& item_;
   std::unique_ptr<ResponseFormat> format_;

@@ -20,12 +20,22 @@ std::vector<ChoiceEnd> ends_of(const std::vector<ChoiceRecord>& choices) {
   return ends;
 }
 
+std::vector<std::string> custom_tools_of(const ToolUse& use) {
+  std::vector<std::string> names;
+  for (const Tool& tool : use.tools) {
+    if (tool.is_custom) {
+      names.push_back(tool.name);
+    }
+  }
+  return names;
+}
+
 class ChatFormat final : public ResponseFormat {
  public:
   ChatFormat(ResponseEnvelope envelope, const ChatRequest& request, const ChatStyle& style)
       : include_usage_(request.generation.include_usage),
-        response_(std::move(envelope), request.generation, request.tool_use.is_function_form,
-                  style) {}
+        response_(std::move(envelope), request.generation, request.tool_use.is_function_form, style,
+                  custom_tools_of(request.tool_use)) {}
 
   std::vector<Json> start(std::int64_t index) override { return {response_.start(index)}; }
 

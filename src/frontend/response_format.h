@@ -68,6 +68,10 @@ class ResponseFormat {
   virtual std::vector<Json> finish(const std::vector<ChoiceRecord>& choices) = 0;
   /// The whole response in one object.
   virtual Json complete(std::vector<ChoiceRecord> choices) = 0;
+
+  /// The whole response that tells of a failure, if the dialect has one.
+  virtual std::optional<Json> failed(const ApiError& /*error*/) { return std::nullopt; }
+
   /// The chunks that end a stream which has begun with an error; `body` is the error as the route's
   /// dialect tells it.
   virtual std::vector<Json> fail(const ApiError& error, Json body);

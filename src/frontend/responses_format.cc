@@ -33,6 +33,11 @@ Json ResponsesFormat::complete(std::vector<ChoiceRecord> choices) {
   return assembler_->response();
 }
 
+std::optional<Json> ResponsesFormat::failed(const ApiError& error) {
+  assembler_->fail(error);
+  return assembler_->response();
+}
+
 std::vector<Json> ResponsesFormat::fail(const ApiError& error, Json /*body*/) {
   return assembler_->fail(error);
 }

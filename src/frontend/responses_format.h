@@ -26,6 +26,7 @@ class ResponsesFormat final : public ResponseFormat {
   std::vector<Json> end(const ChoiceEnd& end) override;
   std::vector<Json> finish(const std::vector<ChoiceRecord>& choices) override;
   Json complete(std::vector<ChoiceRecord> choices) override;
+  std::optional<Json> failed(const ApiError& error) override;
   std::vector<Json> fail(const ApiError& error, Json body) override;
 
  private:

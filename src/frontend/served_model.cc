@@ -328,6 +328,11 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::chat_choices(
       return *std::move(error);
     }
   }
+  auto checks = compile_input_checks(request.tool_use);
+  if (auto* error = std::get_if<ApiError>(&checks)) {
+    return std::move(*error);
+  }
+  auto& inputs = std::get<std::vector<CheckedInput>>(checks);
   auto prompt = chat_prompt(request);
   if (auto* error = std::get_if<ApiError>(&prompt)) {
     return std::move(*error);
@@ -342,8 +347,8 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::chat_choices(
   if (facts_.echoes && !request.messages.empty()) {
     add_script(message_text(request.messages.back()), &choice.request.sampling);
   }
-  choice.constraint = output_.constraint_for(request, start);
-  choice.text.output = output_.options_for(request, start);
+  choice.constraint = output_.constraint_for(request, start, inputs);
+  choice.text.output = output_.options_for(request, start, std::move(inputs));
   std::vector<ChoiceRequest> choices;
   add_samples(choice, request.generation.n, &choices);
   return choices;

@@ -183,6 +183,7 @@ void TextStream::add_call(const OutputPiece& piece) {
   if (is_over()) {
     return;
   }
+  check_input(piece);
   ToolCallDelta call{.index = num_calls_};
   if (piece.kind == Kind::kCallStart) {
     call.id = new_call_id(piece.id);
@@ -200,6 +201,24 @@ void TextStream::add_call(const OutputPiece& piece) {
   ChoiceDelta delta;
   delta.calls.push_back(std::move(call));
   add(std::move(delta));
+}
+
+// A call that its limit cut is told as such, and no more is asked of it.
+void TextStream::check_input(const OutputPiece& piece) {
+  const std::vector<CheckedInput>& inputs = options_.output->inputs;
+  if (piece.kind == Kind::kCallStart) {
+    const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const CheckedInput& input) {
+      return input.tool == piece.text;
+    });
+    checked_input_ = found == inputs.end() ? nullptr : &*found;
+    input_reader_ = {};
+    input_.clear();
+  } else if (checked_input_ != nullptr && piece.kind == Kind::kArguments) {
+    input_ += input_reader_.push(piece.text);
+  } else if (checked_input_ != nullptr && (piece.is_complete || !is_cut_)) {
+    input_ += input_reader_.finish();
+    invalid_call_ = checked_input_->check->check(checked_input_->tool, input_);
+  }
 }
 
 void TextStream::release(bool is_last) {
@@ -241,6 +260,7 @@ void TextStream::finish() {
 
 std::vector<ChoiceDelta> TextStream::consume(const StreamEvent& event) {
   deltas_.clear();
+  is_cut_ = event.finish == FinishReason::kLength || event.finish == FinishReason::kAbort;
   for (const EmittedToken& token : event.tokens) {
     if (is_over()) {
       break;

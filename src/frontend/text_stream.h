@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "api/choice.h"
+#include "api/custom_input.h"
+#include "api/error.h"
 #include "api/output_parser.h"
+#include "frontend/input_check.h"
 #include "request/request.h"
 #include "tokenizer/detokenizer.h"
 #include "tokenizer/stop_matcher.h"
@@ -26,6 +29,7 @@ struct OutputOptions {
   bool shows_reasoning = true;
   std::int64_t max_calls = 0;  ///< the answer ends with that many; 0 = any number
   std::string call_id_prefix = "call_";
+  std::vector<CheckedInput> inputs{};  ///< of custom tools that ask for something
 };
 
 struct TextStreamOptions {
@@ -54,14 +58,19 @@ class TextStream {
   /// is_over(), later tokens are dropped.
   std::vector<ChoiceDelta> consume(const StreamEvent& event);
 
-  /// A stop string has matched, or there were as many calls as wanted: the answer is complete.
-  bool is_over() const { return stop_.has_value() || has_all_calls_; }
+  /// A stop string has matched, there were as many calls as wanted, or one is not what its tool
+  /// asks for: nothing more is taken.
+  bool is_over() const { return stop_.has_value() || has_all_calls_ || invalid_call_.has_value(); }
 
   /// The stop string or expression that ended the text, if one has matched.
   const std::optional<std::string>& matched_stop() const { return stop_; }
 
   /// Not ok once a stop expression took too long; the text must not go on.
   const Status& status() const { return matcher_->status(); }
+
+  /// Set once the whole input of a custom tool is not what the tool asks for: no answer then, and
+  /// its call has been the last delta.
+  const std::optional<ApiError>& invalid_call() const { return invalid_call_; }
 
   /// Tokens taken, up to the one that completed a stop string.
   std::int64_t num_tokens() const { return num_tokens_; }
@@ -92,6 +101,7 @@ class TextStream {
   void add_text(const OutputPiece& piece);
   void add_reasoning(const OutputPiece& piece);
   void add_call(const OutputPiece& piece);
+  void check_input(const OutputPiece& piece);
   std::string new_call_id(const std::string& written) const;
   void end_text();
   void flush_reasoning();
@@ -117,6 +127,11 @@ class TextStream {
   std::int64_t num_calls_ = 0;
   std::int64_t num_complete_calls_ = 0;
   bool has_all_calls_ = false;
+  bool is_cut_ = false;                          // the event that is taken ends it at its limit
+  const CheckedInput* checked_input_ = nullptr;  // of the call that is open, if it has one
+  CustomInputReader input_reader_;               // of that call
+  std::string input_;                            // of that call
+  std::optional<ApiError> invalid_call_;
   // Positions in the input, which is the answer as it is spelled.
   std::int64_t input_bytes_ = 0;
   std::int64_t decided_ = 0;   // what the parser has told

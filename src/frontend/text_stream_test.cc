@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "api/custom_tool.h"
 #include "base/rng.h"
 #include "support/byte_tokenizer.h"
 
@@ -351,6 +352,83 @@ TEST_F(AnswerStreams, a_call_says_whether_its_arguments_were_cut) {
   const ToolCallDelta whole = last_call(R"({"a": "END"}}</tool_call>)");
   EXPECT_TRUE(whole.has_ended);
   EXPECT_FALSE(whole.is_cut);
+}
+
+// A custom tool p with lines that begin with a plus sign.
+std::vector<CheckedInput> lines_of_plus() {
+  ToolUse use;
+  Tool tool;
+  tool.name = "p";
+  tool.is_custom = true;
+  tool.input = InputFormat{InputFormat::Syntax::kLark, "start: (\"+\" /.*/ LF)+\n%import common.LF",
+                           "tools[0]"};
+  use.tools.push_back(tool);
+  return std::get<std::vector<CheckedInput>>(compile_input_checks(use));
+}
+
+TEST_F(AnswerStreams, an_input_that_is_not_what_its_tool_asks_for_ends_the_answer) {
+  OutputOptions output = hermes();
+  output.inputs = lines_of_plus();
+  const auto call = [](const std::string& arguments) {
+    return "<tool_call>{\"name\": \"p\", \"arguments\": " + arguments + "}</tool_call>";
+  };
+  run("</think>" + call(R"({"input": "+a\n+\n"})") + call(R"({"input":"+\n"})"),
+      {.output = output});
+  EXPECT_FALSE(stream_->invalid_call().has_value());
+  EXPECT_EQ(stream_->num_complete_calls(), 2);
+  const std::vector<ChoiceDelta> deltas =
+      run("</think>" + call(R"({"input": "+a\n-\n"})") + "more" + call("{}"), {.output = output});
+  ASSERT_TRUE(stream_->invalid_call().has_value());
+  EXPECT_EQ(stream_->invalid_call()->code, "custom_tool_input_invalid");
+  EXPECT_NE(stream_->invalid_call()->message.find("line 2, column 1"), std::string::npos);
+  EXPECT_TRUE(stream_->is_over());
+  ASSERT_FALSE(deltas.empty());
+  EXPECT_TRUE(deltas.back().calls.back().has_ended);
+  EXPECT_EQ(parts_of(deltas).size(), 1U);
+  run("</think>" + call(R"({"text": 1})"), {.output = output});
+  EXPECT_TRUE(stream_->invalid_call().has_value());
+}
+
+TEST_F(AnswerStreams, an_input_that_the_limit_cuts_is_not_tested_and_one_that_broke_off_is) {
+  OutputOptions output = hermes();
+  output.inputs = lines_of_plus();
+  const std::string cut =
+      "</think><tool_call>{\"name\": \"p\", \"arguments\": {\"input\": \"+a\\n-";
+  run(cut, {.output = output}, FinishReason::kLength);
+  EXPECT_FALSE(stream_->invalid_call().has_value());
+  run(cut, {.output = output}, FinishReason::kStop);
+  EXPECT_TRUE(stream_->invalid_call().has_value());
+}
+
+TEST_F(AnswerStreams, inputs_of_every_format_are_read_as_they_were_written) {
+  constexpr std::pair<const char*, const char*> kCalls[] = {
+      {"qwen3_coder",
+       "<tool_call>\n<function=p>\n<parameter=input>\n+a\"b\\c\n+\n\n</parameter>\n</function>\n"
+       "</tool_call>"},
+      {"glm45",
+       "<tool_call>p\n<arg_key>input</arg_key>\n<arg_value>+a\"b\\c\n+\n</arg_value>\n"
+       "</tool_call>"},
+      {"deepseek_v4",
+       "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"p\">\n<｜DSML｜parameter name=\"input\" "
+       "string=\"true\">+a\"b\\c\n+\n</｜DSML｜parameter>\n</｜DSML｜invoke>\n"
+       "</｜DSML｜tool_calls>"},
+      {"pythonic", "[p(input=\"+a\\\"b\\\\c\\n+\\n\")]"},
+      {"mistral_v11", "[TOOL_CALLS]p[ARGS]{\"input\": \"+a\\\"b\\\\c\\n+\\n\"}"},
+  };
+  for (const auto& [format, text] : kCalls) {
+    SCOPED_TRACE(format);
+    OutputOptions output;
+    output.format.tools = find_tool_format(format);
+    Tool tool{"p", "", custom_parameters(), true};
+    output.format.declared = {tool};
+    output.inputs = lines_of_plus();
+    const std::vector<AnswerPart> parts =
+        parts_of(run(text, {.output = output}, FinishReason::kEos));
+    ASSERT_EQ(parts.size(), 1U);
+    EXPECT_EQ(to_text(parse_json(parts[0].text).value()), R"({"input":"+a\"b\\c\n+\n"})");
+    EXPECT_FALSE(stream_->invalid_call().has_value());
+    EXPECT_EQ(stream_->num_complete_calls(), 1);
+  }
 }
 
 TEST_F(AnswerStreams, control_tokens_mark_calls_and_text_that_spells_them_does_not) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "api/custom_tool.h"
 #include "api/tool_constraint.h"
 #include "frontend/constraint_compiler.h"
 #include "frontend/model_output.h"
@@ -113,7 +114,9 @@ class Scene {
     ChatRequest request;
     request.tool_use = use;
     request.generation.constraint = content;
-    const ConstraintSpec spec = output_.constraint_for(request, start);
+    const auto checks = compile_input_checks(use);
+    const ConstraintSpec spec =
+        output_.constraint_for(request, start, std::get<std::vector<CheckedInput>>(checks));
     if (spec.is_none()) {
       return true;
     }
@@ -250,6 +253,95 @@ TEST(ToolGrammars, harmony_reasons_and_calls_in_messages) {
   digits.text = "[0-9]+";
   EXPECT_TRUE(scene.takes({}, "<|channel|>final<|message|>12", ReasoningStart::kOpen, digits));
   EXPECT_FALSE(scene.takes({}, "<|channel|>final<|message|>ab", ReasoningStart::kOpen, digits));
+}
+
+// A custom tool whose input is lines that begin with a plus sign; how each format writes one.
+struct WrittenInput {
+  const char* format;
+  const char* before;
+  const char* input;  // two lines: +a"b\c and +
+  const char* behind;
+};
+
+constexpr const char* kJsonLines = "+a\\\"b\\\\c\\n+\\n";
+constexpr const char* kRawLines = "+a\"b\\c\n+\n";
+
+constexpr WrittenInput kWrittenInputs[] = {
+    {"hermes", "<tool_call>\n{\"name\": \"p\", \"arguments\": {\"input\": \"", kJsonLines,
+     "\"}}\n</tool_call>"},
+    {"json", "[{\"name\": \"p\", \"parameters\": {\"input\":\"", kJsonLines, "\"}}]"},
+    {"mistral_v11", "[TOOL_CALLS]p[ARGS]{\"input\": \"", kJsonLines, "\"}"},
+    {"qwen3_coder", "<tool_call>\n<function=p>\n<parameter=input>\n", kRawLines,
+     "\n</parameter>\n</function>\n</tool_call>"},
+    {"glm45", "<tool_call>p\n<arg_key>input</arg_key>\n<arg_value>", kRawLines,
+     "</arg_value>\n</tool_call>"},
+    {"deepseek_v4",
+     "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"p\">\n<｜DSML｜parameter name=\"input\" "
+     "string=\"true\">",
+     kRawLines, "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>"},
+};
+
+ToolUse custom_tool(InputFormat::Syntax syntax, const std::string& definition) {
+  Tool tool{"p", "", custom_parameters(), true};
+  tool.is_custom = true;
+  tool.input = InputFormat{syntax, definition, "tools[0].format.definition"};
+  if (syntax == InputFormat::Syntax::kRegex) {
+    tool.parameters = custom_parameters(definition);
+  }
+  ToolUse use;
+  use.tools.push_back(tool);
+  return use;
+}
+
+TEST(ToolGrammars, a_lark_grammar_holds_the_input_of_a_custom_tool_in_every_format) {
+  ToolUse use = custom_tool(InputFormat::Syntax::kLark,
+                            "start: line+\nline: \"+\" /.*/ LF\n%import common.LF");
+  for (const WrittenInput& written : kWrittenInputs) {
+    SCOPED_TRACE(written.format);
+    Scene scene(written.format, "none", false);
+    const auto call = [&](const std::string& input) {
+      return written.before + input + written.behind;
+    };
+    const bool is_json = std::string_view(written.input) == kJsonLines;
+    for (const Mode mode : {Mode::kRequired, Mode::kAuto}) {
+      use.choice.mode = mode;
+      EXPECT_TRUE(scene.takes(use, call(written.input)));
+      EXPECT_FALSE(scene.takes(use, call("")));
+      EXPECT_FALSE(scene.takes(use, call("-a" + std::string(is_json ? "\\n" : "\n"))));
+      EXPECT_FALSE(scene.takes(use, call("+a")));
+      EXPECT_FALSE(scene.takes(use, call(is_json ? kRawLines : "+a\\n")));
+    }
+    EXPECT_TRUE(scene.takes(use, "just text"));
+  }
+}
+
+TEST(ToolGrammars, free_tools_beside_a_strict_one_may_have_any_schema) {
+  ToolUse use = custom_tool(InputFormat::Syntax::kLark, "start: \"+\"");
+  const Json odd = parse_json(R"({"type":"object","anyOf":[{"required":["a"]}]})").value();
+  use.tools.push_back({"f", "", odd, false});
+  Scene scene("qwen3_coder", "none", false);
+  const std::string free =
+      "<tool_call>\n<function=f>\n<parameter=b>\nx\n</parameter>\n</function>\n</tool_call>";
+  const auto custom = [](const std::string& input) {
+    return "<tool_call>\n<function=p>\n<parameter=input>\n" + input +
+           "\n</parameter>\n</function>\n</tool_call>";
+  };
+  EXPECT_TRUE(scene.takes(use, "text"));
+  EXPECT_TRUE(scene.takes(use, free + "\n" + custom("+")));
+  EXPECT_FALSE(scene.takes(use, custom("-")));
+}
+
+TEST(ToolGrammars, calls_whose_input_no_grammar_can_hold_are_held_to_a_text) {
+  ToolUse use = custom_tool(InputFormat::Syntax::kRegex, "(?!rm )[a-z ]+");
+  Scene scene("hermes", "none", false);
+  const std::string call =
+      "<tool_call>\n{\"name\": \"p\", \"arguments\": {\"input\": \"rm X\"}}\n</tool_call>";
+  const std::string other =
+      "<tool_call>\n{\"name\": \"p\", \"arguments\": {\"input\": 1}}\n</tool_call>";
+  EXPECT_TRUE(scene.takes(use, other));  // nothing is enforced
+  use.choice.mode = Mode::kRequired;
+  EXPECT_TRUE(scene.takes(use, call));
+  EXPECT_FALSE(scene.takes(use, other));
 }
 
 }  // namespace

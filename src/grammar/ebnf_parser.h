@@ -16,6 +16,8 @@ struct EbnfOptions {
   /// Rules that do not recur become one terminal with what stands around them. The automata are
   /// fast, but can be too large; then each literal and class is a terminal of its own.
   bool join_regular = true;
+  /// The texts as they stand between the quotes of a JSON string.
+  bool in_json_text = false;
 };
 
 /// The grammar of a text in EBNF as GBNF writes it, from the rule `root` on.

@@ -73,6 +73,15 @@ class RegexParser {
     return any_of(alternatives, &set_);
   }
 
+  std::span<const CodePointRange> excluded_by_dot(Flags flags) const {
+    static constexpr CodePointRange kLineFeed[] = {{U'\n', U'\n'}};
+    if (flags.dot_all) {
+      return {};
+    }
+    return options_.dot_takes_returns ? std::span<const CodePointRange>(kLineFeed)
+                                      : std::span<const CodePointRange>(kLineTerminators);
+  }
+
   Status check_expressions() const {
     if (set_.size() > options_.max_expressions) {
       return error(Code::kResourceExhausted,
@@ -159,9 +168,7 @@ class RegexParser {
       }
       case '.':
         ++pos_;
-        return plain(set_.other_char(flags.dot_all ? std::span<const CodePointRange>()
-                                                   : std::span(kLineTerminators)),
-                     set_);
+        return plain(set_.other_char(excluded_by_dot(flags)), set_);
       case '^':
         ++pos_;
         return at_begin(set_);

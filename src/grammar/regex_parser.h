@@ -17,6 +17,7 @@ struct RegexParseOptions {
   std::int64_t max_pattern_bytes = 1 << 20;
   int max_depth = 64;                      ///< of nested groups
   std::int64_t max_expressions = 500'000;  ///< that the set may hold afterwards
+  bool dot_takes_returns = false;          ///< `.` excludes \n only, as Python's does
   std::function<bool()> is_cancelled{};    ///< asked now and then, if there is one
 };
 

@@ -34,7 +34,7 @@ struct TagFormat {
   enum class Kind : std::uint8_t {
     kConstString,        ///< text
     kJsonSchema,         ///< text = the schema; style
-    kGrammar,            ///< text
+    kGrammar,            ///< text; is_lark, in_json_text
     kRegex,              ///< text
     kAnyText,            ///< excludes, max_tokens
     kAnyTokens,          ///< excludes, min..max tokens
@@ -52,6 +52,8 @@ struct TagFormat {
   std::string text;
   TagStyle style = TagStyle::kJson;
   bool any_order = false;
+  bool is_lark = false;       ///< otherwise EBNF
+  bool in_json_text = false;  ///< its texts stand between the quotes of a JSON string
   std::vector<TagFormat> parts;
   TagMark begin;
   std::vector<TagMark> ends;  ///< empty: nothing marks the end

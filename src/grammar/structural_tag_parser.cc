@@ -240,7 +240,19 @@ class TagParser {
 
   void const_string(TagMembers& members, TagFormat* out) { out->text = members.text("value"); }
 
-  void grammar(TagMembers& members, TagFormat* out) { out->text = members.text("grammar"); }
+  void grammar(TagMembers& members, TagFormat* out) {
+    out->text = members.text("grammar");
+    out->in_json_text = members.flag("in_json_string");
+    if (members.find("syntax") == nullptr) {
+      return;
+    }
+    const std::string syntax = members.text("syntax");
+    out->is_lark = syntax == "lark";
+    if (syntax != "lark" && syntax != "ebnf") {
+      members.fail("syntax", "'" + syntax.substr(0, 64) + "' is not offered, expected ebnf or lark",
+                   Code::kUnsupported);
+    }
+  }
 
   void regex(TagMembers& members, TagFormat* out) { out->text = members.text("pattern"); }
 

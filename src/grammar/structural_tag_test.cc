@@ -171,6 +171,14 @@ TEST_F(StructuralTags, each_single_format_has_its_texts) {
         {"[1]"});
   check(R"({"type":"grammar","grammar":"root ::= \"(\" root \")\" | \"x\""})", {"x", "((x))"},
         {"", "(x", "x)"});
+  check(R"({"type":"grammar","syntax":"ebnf","grammar":"root ::= \"x\""})", {"x"}, {"", "y"});
+  check(R"({"type":"grammar","syntax":"lark","grammar":"start: \"(\" start \")\" | /[a-c]/"})",
+        {"a", "((c))"}, {"", "(a", "d"});
+  check(R"({"type":"grammar","syntax":"lark","in_json_string":true,"grammar":"start: /./ /.*/s"})",
+        {R"(a)", R"(\\n)", R"(\"\u0000é)"}, {"", R"(\n)", R"(a")", "a\n"});
+  check(R"({"type":"sequence","elements":[{"type":"grammar","in_json_string":true,"grammar":)"
+        R"("root ::= \"\\n\""},{"type":"grammar","grammar":"root ::= \"\\n\""}]})",
+        {"\\n\n"}, {"\n\n", "\\n\\n"});
   check(kNumber, {"0", "123"}, {"", "1a"});
   check(kText, {"", "any <f= text é\n"}, {"\xFF", "\xC3"});
   check(R"({"type":"any_text","excludes":["<f","}}"]})", {"", "<", "< f }", "<<e"},
@@ -374,7 +382,7 @@ TEST_F(StructuralTags, every_example_of_the_reference_compiles) {
     EXPECT_TRUE(compile(example).ok()) << example << error_of(example);
     ++num_examples;
   }
-  EXPECT_EQ(num_examples, 23);
+  EXPECT_EQ(num_examples, 24);
 }
 
 TEST_F(StructuralTags, tags_nested_too_deep_are_refused) {

@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "grammar/ebnf_parser.h"
 #include "grammar/grammar_vocab.h"
 #include "grammar/regex_parser.h"
+#include "grammar/tag_grammar.h"
 #include "grammar/tag_parameters.h"
 #include "grammar/tag_text.h"
 #include "tokenizer/tokenizer.h"
@@ -190,7 +190,9 @@ class TagWriter {
   // Schemas, grammars and expressions, each text once.
   SymbolId leaf(const TagFormat& format) {
     const auto [it, is_new] =
-        leaves_.try_emplace({format.kind, format.style, format.any_order, format.text}, empty_);
+        leaves_.try_emplace({format.kind, format.style, format.any_order, format.is_lark,
+                             format.in_json_text, format.text},
+                            empty_);
     if (!is_new) {
       return it->second;
     }
@@ -212,9 +214,7 @@ class TagWriter {
       return cfg_.terminal(regex);
     }
     if (format.kind == Kind::kGrammar) {
-      EbnfOptions options;
-      options.join_regular = options_.join_regular;
-      PLUMB_ASSIGN(Cfg part, parse_ebnf(format.text, options, &budget_));
+      PLUMB_ASSIGN(Cfg part, read_tag_grammar(format, options_.join_regular, &budget_));
       return cfg_.absorb(std::move(part));
     }
     JsonSchemaOptions json = options_.json;
@@ -574,6 +574,8 @@ class TagWriter {
     Kind kind;
     TagStyle style;
     bool any_order;
+    bool is_lark;
+    bool in_json_text;
     std::string text;
     auto operator<=>(const LeafKey&) const = default;
   };

@@ -56,6 +56,8 @@ class BackgroundRun final : public GenerationListener {
   void on_end(ChoiceEnd end) override;
   void on_error(Status status) override;
 
+  void on_invalid_call(const ApiError& error) override { fail(error); }
+
  private:
   void append(const std::vector<Json>& events);
   bool is_too_long() const;

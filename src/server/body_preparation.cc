@@ -14,6 +14,13 @@ constexpr int kNumLookups = 4;
 // Ids that came for one body while it was prepared; who sends more has one request with many ids.
 constexpr std::size_t kMaxNotedAborts = 64;
 
+// Grammars of tools are compiled as the request is prepared, which may take a while. Letters may be
+// written as escapes.
+bool may_hold_grammar(std::string_view body) {
+  return body.find("\"grammar\"") != std::string_view::npos ||
+         body.find("\\u00") != std::string_view::npos;
+}
+
 void run_prepared(Transaction transaction, Prepared prepared) {
   if (auto* error = std::get_if<ApiError>(&prepared)) {
     transaction.send_error(*error);
@@ -70,7 +77,7 @@ void BodyPreparation::prepare_and_run(Transaction transaction, const Prepare& pr
   }
   const std::string& body = transaction.request.body;
   const bool waits = may_wait != nullptr && may_wait(body);
-  if (waits || body.size() > kWorkerBodyBytes) {
+  if (waits || body.size() > kWorkerBodyBytes || may_hold_grammar(body)) {
     // Shared because a queued task must be copyable; there is one user at a time.
     const auto taken = std::make_shared<std::string>(std::move(transaction.request.body));
     work_off_loop(

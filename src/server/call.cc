@@ -116,6 +116,21 @@ void Call::on_error(Status status) {
   fail(error_of(status));
 }
 
+// Only a whole answer can be a response that says itself that it failed: a stream ends with that.
+void Call::on_invalid_call(const ApiError& error) {
+  if (is_ending()) {
+    return;
+  }
+  const std::optional<Json> answer = setup_.stream ? std::nullopt : format_->failed(error);
+  if (!answer.has_value()) {
+    fail(error);
+    return;
+  }
+  metrics_.count_aborted(std::ssize(choices_) - static_cast<std::int64_t>(num_ended_));
+  transaction_.send_json(*answer);
+  done();
+}
+
 // A full queue says when to come again.
 ApiError Call::error_of(const Status& status) const {
   ApiError error = ApiError::from_status(status);

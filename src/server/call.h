@@ -58,6 +58,7 @@ class Call final : public GenerationListener {
   void on_delta(ChoiceDelta delta) override;
   void on_end(ChoiceEnd end) override;
   void on_error(Status status) override;
+  void on_invalid_call(const ApiError& error) override;
 
  private:
   void open_stream();

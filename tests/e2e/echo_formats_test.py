@@ -28,6 +28,30 @@ SCRIPT = f"<think>\n{THOUGHT}\n</think>\n\n{WORDS}\n{call(OSLO)}\n{call(ROME)}"
 PLAIN = "One two.\n\nThree: {\"a\": [1, 2]} <b>no tag</b> \\u0041 é"
 
 
+PATCH_GRAMMAR = """start: begin hunk+ end
+begin: "*** Begin" LF
+hunk: "*** File: " name LF line+
+name: /(.+)/
+line: ("+" | "-") /(.*)/ LF -> line
+end: "*** End" LF?
+%import common.LF
+"""
+PATCH = "*** Begin\n*** File: a \"b\".py\n+é = '\\\\t'\n-\n*** End"
+
+
+def custom_call(name, text):
+    return ('<tool_call>\n{"name": "%s", "arguments": {"input": %s}}\n</tool_call>'
+            % (name, json.dumps(text, ensure_ascii=False)))
+
+
+def grammar(name, syntax, definition):
+    """A custom tool as Responses writes it, and as Chat does."""
+    flat = {"type": "grammar", "syntax": syntax, "definition": definition}
+    nested = {"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}}
+    return ({"type": "custom", "name": name, "format": flat},
+            {"type": "custom", "custom": {"name": name, "format": nested}})
+
+
 def user(text):
     return [{"role": "user", "content": text}]
 
@@ -130,6 +154,79 @@ class EchoedFormats(unittest.TestCase):
                              ["reasoning", "message", "function_call", "function_call"])
             self.assertEqual(answer.output_text.strip(), WORDS)
             self.assertEqual([json.loads(item.arguments) for item in answer.output[2:]], [OSLO, ROME])
+
+    def test_custom_tools_take_what_their_grammar_allows(self):
+        for tools, text in ((grammar("patch", "lark", PATCH_GRAMMAR), PATCH),
+                            (grammar("patch", "regex", "(?!rm )[a-z ]+"), "ls x")):
+            script = custom_call("patch", text)
+            for choice, named in (("auto", "auto"), ("required", "required"),
+                                  ({"type": "custom", "name": "patch"},
+                                   {"type": "custom", "custom": {"name": "patch"}})):
+                fields = {"model": "m", "tools": [tools[0]], "tool_choice": choice, "input": script}
+                whole = self.openai.responses.create(**fields)
+                (item,) = whole.output
+                self.assertEqual((item.type, item.name, item.input, item.status),
+                                 ("custom_tool_call", "patch", text, "completed"))
+                deltas = [event.delta for event in self.openai.responses.create(**fields, stream=True)
+                          if event.type == "response.custom_tool_call_input.delta"]
+                self.assertEqual("".join(deltas), text)
+                fields = {"model": "m", "tools": [tools[1]], "tool_choice": named, "messages": user(script)}
+                (call,) = self.openai.chat.completions.create(**fields).choices[0].message.tool_calls
+                self.assertEqual((call.type, call.custom.name, call.custom.input), ("custom", "patch", text))
+                told = {"name": "", "input": ""}
+                for chunk in self.openai.chat.completions.create(**fields, stream=True):
+                    for part in chunk.choices[0].delta.tool_calls or []:
+                        for key, value in part.custom.items():
+                            told[key] += value
+                self.assertEqual(told, {"name": "patch", "input": text})
+
+    def test_a_grammar_holds_an_input_that_would_be_another(self):
+        tools = grammar("patch", "lark", 'start: "+" /[a-z]~2/\n'.replace("~2", "{1,2}") + "LF: /x/")
+        script = custom_call("patch", "- no")
+        for choice in ("auto", "required"):
+            answer = self.openai.responses.create(model="m", tools=[tools[0]], tool_choice=choice, input=script)
+            (item,) = answer.output
+            self.assertRegex(item.input, r"^\+[a-z]{1,2}$")
+
+    def test_an_input_that_does_not_match_is_no_call(self):
+        tools = grammar("shell", "regex", "(?!rm )[a-z ]+")
+        script = custom_call("shell", "rm x")
+        code = "custom_tool_input_invalid"
+        status, answer = self.server.post("/v1/responses", {"tools": [tools[0]], "input": script})
+        self.assertEqual((status, answer["status"], answer["error"]["code"]), (200, "failed", code))
+        for word in ("'shell'", "regex", "offset 0"):
+            self.assertIn(word, answer["error"]["message"])
+        (item,) = answer["output"]
+        self.assertEqual((item["type"], item["input"], item["status"]),
+                         ("custom_tool_call", "rm x", "incomplete"))
+        _, _, stream = self.server.request("POST", "/v1/responses",
+                                           {"tools": [tools[0]], "input": script, "stream": True})
+        events = [json.loads(line[6:]) for line in stream.decode().splitlines() if line.startswith("data: {")]
+        self.assertEqual([event["sequence_number"] for event in events], list(range(len(events))))
+        self.assertEqual([event["type"] for event in events[-2:]],
+                         ["response.output_item.done", "response.failed"])
+        self.assertEqual(events[-2]["item"]["status"], "incomplete")
+        self.assertEqual(events[-1]["response"]["error"]["code"], code)
+        fields = {"model": "m", "tools": [tools[1]], "messages": user(script)}
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.openai.chat.completions.create(**fields)
+        self.assertEqual(caught.exception.code, code)
+        self.assertEqual(caught.exception.param, "tools[0].custom.format.grammar.definition")
+        with self.assertRaises(openai.APIError) as caught:
+            for chunk in self.openai.chat.completions.create(**fields, stream=True):
+                self.assertIsNone(chunk.choices[0].finish_reason)
+        self.assertEqual(caught.exception.code, code)
+
+    def test_a_grammar_that_cannot_be_checked_is_refused(self):
+        tools = grammar("patch", "lark", 'start: "a"\n  | /b(?=c)/\n')
+        status, answer = self.server.post("/v1/responses", {"tools": [tools[0]], "input": "x"})
+        self.assertEqual((status, answer["error"]["param"]), (400, "tools[0].format.definition"))
+        for word in ("'patch'", "line 2, column 6", "look-ahead is not supported"):
+            self.assertIn(word, answer["error"]["message"])
+        status, answer = self.server.post("/v1/chat/completions",
+                                          {"tools": [tools[1]], "messages": user("x")})
+        self.assertEqual((status, answer["error"]["param"]),
+                         (400, "tools[0].custom.format.grammar.definition"))
 
     def test_a_message_with_thought_words_and_calls(self):
         fields = {"model": "m", "max_tokens": 2000, "messages": user(SCRIPT),

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grammar/tag_grammar.h"
+
+#include "grammar/ebnf_parser.h"
+#include "grammar/lark_parser.h"
+
+namespace plumb {
+
+Result<Cfg> read_tag_grammar(const TagFormat& format, bool join_regular, CompileBudget* budget) {
+  if (format.is_lark) {
+    return parse_lark(format.text,
+                      {.join_regular = join_regular, .in_json_text = format.in_json_text}, budget);
+  }
+  return parse_ebnf(format.text,
+                    {.join_regular = join_regular, .in_json_text = format.in_json_text}, budget);
+}
+
+}  // namespace plumb
