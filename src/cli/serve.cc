@@ -16,6 +16,7 @@
 #include "cli/signals.h"
 #include "cli/version.h"
 #include "frontend/step_metrics.h"
+#include "server/compat.h"
 #include "server/metrics_dialect.h"
 #include "server/server.h"
 #include "server/trace_exporter.h"
@@ -127,6 +128,9 @@ class ServeCommand final : public Command {
       violations->push_back(std::move(dialects));
     }
     const std::string collector = or_environment(server_.otlp_endpoint, kOtlpEndpoint);
+    if (Status compat = check_compat(server_.compat); !compat.ok()) {
+      violations->push_back(std::move(compat));
+    }
     if (const Result<std::string> url = otlp_traces_url(collector);
         !collector.empty() && !url.ok()) {
       violations->push_back(

@@ -408,6 +408,29 @@ std::vector<std::string> ServedModel::prompt_texts(const CompletionRequest& requ
   std::vector<std::string> texts;
   for (const Prompt& prompt : request.echo ? request.prompts : std::vector<Prompt>()) {
     const auto* text = std::get_if<std::string>(&prompt);
+std::variant<Prompt, ApiError> ServedModel::joined_prompt(std::vector<Prompt> parts) const {
+  if (parts.size() == 1) {
+    return std::move(parts.front());
+  }
+  std::size_t num_bytes = 0;
+  for (const Prompt& part : parts) {
+    const auto* text = std::get_if<std::string>(&part);
+    num_bytes += text != nullptr ? text->size() : 0;
+  }
+  if (std::optional<ApiError> error = check_bytes("prompt", num_bytes)) {
+    return *std::move(error);
+  }
+  std::vector<TokenId> ids;
+  for (const Prompt& part : parts) {
+    const auto* text = std::get_if<std::string>(&part);
+    const bool is_first = &part == &parts.front();
+    const std::vector<TokenId> more = text != nullptr ? tokenizer_->encode(*text, {is_first, true})
+                                                      : std::get<std::vector<TokenId>>(part);
+    ids.insert(ids.end(), more.begin(), more.end());
+  }
+  return Prompt(std::move(ids));
+}
+
     texts.push_back(text != nullptr ? *text
                                     : tokenizer_->decode(std::get<std::vector<TokenId>>(prompt),
                                                          {.skip_special = false}));

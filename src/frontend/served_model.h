@@ -110,6 +110,10 @@ class ServedModel {
                                        std::int64_t max_tokens, std::int64_t context_len) const;
   std::int64_t clamped(const GenerationParams& params, std::int64_t prompt_len,
                        std::int64_t context_len) const;
+  /// One prompt of its parts, of which the first one begins the text. A single part stays as it is.
+  /// Errors  context_length: more bytes than fit.
+  std::variant<Prompt, ApiError> joined_prompt(std::vector<Prompt> parts) const;
+
   std::optional<ApiError> put_behind(const std::vector<TokenId>& context,
                                      std::vector<TokenId>* prompt) const;
   std::optional<ApiError> fill_sampling(const GenerationParams& params,

@@ -54,6 +54,7 @@ void Server::add_routes() {
   add_ollama_routes();
   add_generate_routes();
   add_operation_routes();
+  add_llamacpp_routes();
   get("/version", RouteClass::kPublic, [this](Transaction x, const std::string&) {
     x.send_json(JsonObject{{"version", parts_.version}});
   });

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "net/tls.h"
+#include "server/compat.h"
 #include "server/models_catalog.h"
 #include "server/request_timeout.h"
 
@@ -120,6 +121,7 @@ Server::~Server() {
 Result<std::unique_ptr<Server>> Server::create(const ServerOptions& options,
                                                const ServerParts& parts) {
   PLUMB_RETURN_IF_ERROR(check_metrics_dialects(options.metrics_compat));
+  PLUMB_RETURN_IF_ERROR(check_compat(options.compat));
   std::unique_ptr<Server> server(new Server(options, parts));
   PLUMB_RETURN_IF_ERROR(load_keys(options, &server->keys_));
   PLUMB_ASSIGN(server->catalog_, read_models_catalog(options.models_catalog));
@@ -353,6 +355,9 @@ ApiError Server::route_error(const HttpRequest& request, const RouteMatch& match
                                        join(match.allowed, ", "));
   }
   if (std::optional<ApiError> error = ollama_route_error(route_path(request))) {
+    return *std::move(error);
+  }
+  if (std::optional<ApiError> error = compat_route_error(route_path(request))) {
     return *std::move(error);
   }
   const std::string where =

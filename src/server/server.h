@@ -110,6 +110,7 @@ class Server final : public HttpHandler {
   void add_generate_routes();
   void add_operation_routes();
   void add_web_routes();
+  void add_llamacpp_routes();
   std::string_view route_path(const HttpRequest& request) const;
   std::optional<ApiError> access_error(const HttpRequest& request, const Route& route,
                                        Principal* principal);
@@ -187,6 +188,7 @@ class Server final : public HttpHandler {
   Prepared prepare_ollama_chat(const Json& body, const Asker& asker) const;
   Prepared prepare_ollama_generate(const Json& body, const Asker& asker) const;
   Prepared prepare_ollama_show(const Json& body, const Asker& asker) const;
+  Prepared prepare_llamacpp(const Json& body, const Asker& asker) const;
   Prepared prepare_ollama_pull(const Json& body, const Asker& asker) const;
   static Prepared answer_load(const OllamaRequest& request, OllamaRoute route);
   /// Why an Ollama path is none here, where more can be said than that.
