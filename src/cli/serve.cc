@@ -99,7 +99,8 @@ class ServeCommand final : public Command {
     }
     warn_of_a_small_cache(serving.value()->service().model().facts());
     return serve({serving.value()->service(), metrics, clock,
-                  [&] { return describe(serving.value()->describe()); }, version_number(), &steps});
+                  [&] { return describe(serving.value()->describe()); }, version_number(), &steps,
+                  nullptr, &serving.value()->control()});
   }
 
  protected:
@@ -127,10 +128,10 @@ class ServeCommand final : public Command {
     if (Status dialects = check_metrics_dialects(server_.metrics_compat); !dialects.ok()) {
       violations->push_back(std::move(dialects));
     }
-    const std::string collector = or_environment(server_.otlp_endpoint, kOtlpEndpoint);
     if (Status compat = check_compat(server_.compat); !compat.ok()) {
       violations->push_back(std::move(compat));
     }
+    const std::string collector = or_environment(server_.otlp_endpoint, kOtlpEndpoint);
     if (const Result<std::string> url = otlp_traces_url(collector);
         !collector.empty() && !url.ok()) {
       violations->push_back(

@@ -115,12 +115,23 @@ ServedModel::ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> toke
                          std::unique_ptr<ChatTemplate> chat_template,
                          std::string_view template_source, const ParserOptions& parsers)
     : facts_(std::move(facts)),
+      weights_{.fingerprint = facts_.fingerprint, .digest = facts_.description.digest},
       tokenizer_(std::move(tokenizer)),
       chat_template_(std::move(chat_template)),
       output_(parsers, template_source, *tokenizer_) {
   for (TokenId id = 0; id < tokenizer_->vocab_size(); ++id) {
     longest_token_bytes_ = std::max(longest_token_bytes_, std::ssize(tokenizer_->token_bytes(id)));
   }
+}
+
+ServedWeights ServedModel::weights() const {
+  const MutexLock lock(weights_mutex_);
+  return weights_;
+}
+
+void ServedModel::set_weights(ServedWeights weights) {
+  const MutexLock lock(weights_mutex_);
+  weights_ = std::move(weights);
 }
 
 // Marks in the text become the control tokens which a model would say.
@@ -397,17 +408,6 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choic
   return choices;
 }
 
-std::string ServedModel::namespace_of(const CacheScope& scope) const {
-  return cache_namespace({{"weights", facts_.weights_version},
-                          {"salt", scope.salt},
-                          {"principal", scope.principal},
-                          {"request", scope.request}});
-}
-
-std::vector<std::string> ServedModel::prompt_texts(const CompletionRequest& request) const {
-  std::vector<std::string> texts;
-  for (const Prompt& prompt : request.echo ? request.prompts : std::vector<Prompt>()) {
-    const auto* text = std::get_if<std::string>(&prompt);
 std::variant<Prompt, ApiError> ServedModel::joined_prompt(std::vector<Prompt> parts) const {
   if (parts.size() == 1) {
     return std::move(parts.front());
@@ -431,6 +431,17 @@ std::variant<Prompt, ApiError> ServedModel::joined_prompt(std::vector<Prompt> pa
   return Prompt(std::move(ids));
 }
 
+std::string ServedModel::namespace_of(const CacheScope& scope) const {
+  return cache_namespace({{"weights", facts_.weights_version},
+                          {"salt", scope.salt},
+                          {"principal", scope.principal},
+                          {"request", scope.request}});
+}
+
+std::vector<std::string> ServedModel::prompt_texts(const CompletionRequest& request) const {
+  std::vector<std::string> texts;
+  for (const Prompt& prompt : request.echo ? request.prompts : std::vector<Prompt>()) {
+    const auto* text = std::get_if<std::string>(&prompt);
     texts.push_back(text != nullptr ? *text
                                     : tokenizer_->decode(std::get<std::vector<TokenId>>(prompt),
                                                          {.skip_special = false}));

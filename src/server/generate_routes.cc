@@ -80,7 +80,9 @@ Server::Prepared Server::prepare_generate(const Json& body, const Asker& asker) 
     GenerateFormatOptions options = format_options(request, transaction.request_id,
                                                    server.options_.incremental_streaming_output);
     options.received = transaction.received;
+    const std::string weight_version = server.parts_.service.model().weights().version;
     for (std::size_t i = 0; i < ready.size(); ++i) {
+      options.setups[i].weight_version = weight_version;
       ready[i].request.id = options.setups[i].rid;
       options.setups[i].prompt_tokens = std::ssize(ready[i].request.prompt);
     }

@@ -277,19 +277,21 @@ Server::Prepared Server::prepare_ollama_pull(const Json& body, const Asker& /*as
 
 void Server::ollama_tags(Transaction transaction) {
   const ServedModelFacts& facts = parts_.service.model().facts();
+  const std::string digest = parts_.service.model().weights().digest;
   const std::string name = with_ollama_tag(facts.served_name);
   transaction.send_json(
       JsonObject{{"models", JsonArray{JsonObject{{"name", name},
                                                  {"model", name},
                                                  {"modified_at", start_time(facts)},
                                                  {"size", facts.weight_bytes},
-                                                 {"digest", facts.description.digest},
+                                                 {"digest", digest},
                                                  {"details", details_of(facts)}}}}});
 }
 
 // Computed on processors: no part of the model is in a device's own memory.
 void Server::ollama_ps(Transaction transaction) {
   const ServedModelFacts& facts = parts_.service.model().facts();
+  const std::string digest = parts_.service.model().weights().digest;
   const std::string name = with_ollama_tag(facts.served_name);
   const auto unused = parts_.clock.wall_now() + kDefaultKeepAlive;
   transaction.send_json(JsonObject{
@@ -297,7 +299,7 @@ void Server::ollama_ps(Transaction transaction) {
        JsonArray{JsonObject{{"name", name},
                             {"model", name},
                             {"size", facts.weight_bytes},
-                            {"digest", facts.description.digest},
+                            {"digest", digest},
                             {"details", details_of(facts)},
                             {"expires_at", to_rfc3339(expires_at_.value_or(unused), kTimeDigits)},
                             {"size_vram", 0},

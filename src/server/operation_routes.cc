@@ -84,7 +84,7 @@ void Server::model_info(Transaction transaction) {
   transaction.send_json(JsonObject{{"model_path", facts.served_name},
                                    {"tokenizer_path", facts.served_name},
                                    {"is_generation", parts_.service.can_generate()},
-                                   {"weight_version", "default"},
+                                   {"weight_version", parts_.service.model().weights().version},
                                    {"model_type", facts.description.family},
                                    {"architectures", facts.description.architectures},
                                    {"max_context_len", facts.context_len}});

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/ids.h"
+#include "base/text.h"
 #include "server/openapi.h"
 #include "server/server.h"
 
@@ -53,8 +54,10 @@ void Server::add_routes() {
   add_cache_routes();
   add_ollama_routes();
   add_generate_routes();
-  add_operation_routes();
   add_llamacpp_routes();
+  add_operation_routes();
+  add_memory_routes();
+  add_weights_routes();
   get("/version", RouteClass::kPublic, [this](Transaction x, const std::string&) {
     x.send_json(JsonObject{{"version", parts_.version}});
   });
@@ -67,7 +70,7 @@ ResponseEnvelope Server::envelope(std::string id, const GenerationParams& params
   const auto now =
       std::chrono::duration_cast<std::chrono::seconds>(parts_.clock.wall_now().time_since_epoch());
   return {std::move(id), now.count(), params.model.empty() ? facts.served_name : params.model,
-          facts.fingerprint};
+          parts_.service.model().weights().fingerprint};
 }
 
 // A priority that nothing looks at is named as unknown fields are, or refused.
@@ -184,6 +187,13 @@ Server::Prepared Server::prepare_text(CompletionRequest request, const Asker& as
 void Server::health(Transaction transaction, bool is_readiness) const {
   const bool is_alive = parts_.service.is_healthy(kMaxHeartbeatAge) &&
                         (parts_.embeddings == nullptr || parts_.embeddings->is_healthy());
+  const MemoryTags released = parts_.control == nullptr ? MemoryTags() : parts_.control->released();
+  if (is_alive && is_readiness && released.any() && !is_draining_.load()) {
+    transaction.send_error(ApiError::for_http(
+        503, join(released.names(), ", ") +
+                 " released; POST /resume_memory_occupation takes what is released back"));
+    return;
+  }
   if (is_alive && !(is_readiness && is_draining_.load())) {
     transaction.send_json(JsonObject{{"status", "ok"}});
     return;
@@ -196,6 +206,11 @@ void Server::server_info(Transaction transaction) {
   Json info = parts_.describe();
   info.as_object().set("version", parts_.version);
   info.as_object().set("internal_states", internal_states());
+  info.as_object().set("weight_version", parts_.service.model().weights().version);
+  if (parts_.control != nullptr) {
+    const std::vector<std::string> released = parts_.control->released().names();
+    info.as_object().set("released_memory", JsonArray(released.begin(), released.end()));
+  }
   if (kv_events_port() >= 0) {
     info.as_object().set("kv_events_port", std::int64_t{kv_events_port()});
   }

@@ -25,6 +25,7 @@
 #include "base/thread_pool.h"
 #include "base/turn_pool.h"
 #include "frontend/embedding_service.h"
+#include "frontend/model_control.h"
 #include "frontend/text_service.h"
 #include "net/http_server.h"
 #include "net/io_context.h"
@@ -56,6 +57,7 @@ struct ServerParts {
   std::string version;
   StepMetrics* steps = nullptr;            ///< observes the engine; may be null
   EmbeddingService* embeddings = nullptr;  ///< null: the model gives no vectors
+  ModelControl* control = nullptr;         ///< null: memory and weights stay as they are
 };
 
 /// The HTTP server: routes, keys, calls in flight.
@@ -108,9 +110,11 @@ class Server final : public HttpHandler {
   void add_messages_routes();
   void add_ollama_routes();
   void add_generate_routes();
-  void add_operation_routes();
-  void add_web_routes();
   void add_llamacpp_routes();
+  void add_operation_routes();
+  void add_memory_routes();
+  void add_weights_routes();
+  void add_web_routes();
   std::string_view route_path(const HttpRequest& request) const;
   std::optional<ApiError> access_error(const HttpRequest& request, const Route& route,
                                        Principal* principal);
@@ -184,11 +188,11 @@ class Server final : public HttpHandler {
   Prepared prepare_text(CompletionRequest request, const Asker& asker,
                         MakeTextFormat make_format) const;
   Prepared prepare_generate(const Json& body, const Asker& asker) const;
+  Prepared prepare_llamacpp(const Json& body, const Asker& asker) const;
   Prepared prepare_ollama(OllamaRequest request, OllamaRoute route, const Asker& asker) const;
   Prepared prepare_ollama_chat(const Json& body, const Asker& asker) const;
   Prepared prepare_ollama_generate(const Json& body, const Asker& asker) const;
   Prepared prepare_ollama_show(const Json& body, const Asker& asker) const;
-  Prepared prepare_llamacpp(const Json& body, const Asker& asker) const;
   Prepared prepare_ollama_pull(const Json& body, const Asker& asker) const;
   static Prepared answer_load(const OllamaRequest& request, OllamaRoute route);
   /// Why an Ollama path is none here, where more can be said than that.
@@ -341,6 +345,9 @@ class Server final : public HttpHandler {
   void pause_generation(FieldReader& fields, Transaction transaction);
   void wait_for_pause(Transaction transaction, Json answer);
   void continue_generation(FieldReader& fields, Transaction transaction);
+  void release_memory(FieldReader& fields, Transaction transaction);
+  void resume_memory(FieldReader& fields, Transaction transaction);
+  void update_weights(FieldReader& fields, Transaction transaction);
   void start_profile(FieldReader& fields, Transaction transaction);
   void stop_profile(FieldReader& fields, Transaction transaction);
   void watch_profile(std::uint64_t number);

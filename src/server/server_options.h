@@ -51,6 +51,7 @@ struct ServerOptions {
   std::string otlp_endpoint;
   std::string otlp_service_name;
   std::string profile_dir;
+  std::string weights_root;
   ResponseOptions responses;  ///< options of their own
   ChatStyle chat;             ///< the same
   std::chrono::milliseconds header_delay{5000};
@@ -101,14 +102,14 @@ struct ServerOptions {
                                 Choice<PrefixScope>{"none", PrefixScope::kNone}}),
         field(&S::metrics_compat, "metrics-compat",
               "also show the metrics under the names of these servers: vllm, sglang, llamacpp"),
-        field(&S::otlp_endpoint, "otlp-endpoint",
         field(&S::compat, "compat", "also serve routes of these servers: llamacpp (/completion)"),
+        field(&S::otlp_endpoint, "otlp-endpoint",
               "send traces to this collector (OTLP over HTTP, JSON), for example "
               "http://127.0.0.1:4318; default: OTEL_EXPORTER_OTLP_ENDPOINT"),
         field(&S::otlp_service_name, "otlp-service-name",
               "service.name of these traces; default: OTEL_SERVICE_NAME, else plumb"),
-        path_field(&S::profile_dir, "profile-dir",
-                   "folder in which /stop_profile leaves traces of the engine's steps"),
+        path_field(&S::profile_dir, "profile-dir", "folder of the traces of /stop_profile"),
+        path_field(&S::weights_root, "weights-root", "folder of /update_weights_from_disk"),
         field(&S::header_delay, "header-delay",
               "a stream's header is sent at the first token or after this time", 0, 3600),
         field(&S::heartbeat, "heartbeat", "comment line after that much silence in a stream", 1,
