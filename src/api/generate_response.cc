@@ -87,7 +87,7 @@ Json generate_object(const GenerateSetup& setup, const GenerateOutput& output, c
     meta.append("reasoning_tokens", end->usage.reasoning_tokens);
   }
   meta.append("e2e_latency", seconds);
-  meta.append("weight_version", "default");
+  meta.append("weight_version", setup.weight_version);
   add_logprobs(setup, output, &meta);
   if (end != nullptr) {
     const Timings& timings = end->timings;

@@ -14,6 +14,7 @@ namespace plumb {
 /// What is told of one answer of a native request.
 struct GenerateSetup {
   std::string rid;
+  std::string weight_version = "default";
   std::int64_t prompt_tokens = 0;
   bool include_logprobs = false;
   bool include_top = false;

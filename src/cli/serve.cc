@@ -16,6 +16,7 @@
 #include "cli/signals.h"
 #include "cli/version.h"
 #include "frontend/step_metrics.h"
+#include "server/compat.h"
 #include "server/metrics_dialect.h"
 #include "server/server.h"
 #include "server/trace_exporter.h"
@@ -98,7 +99,8 @@ class ServeCommand final : public Command {
     }
     warn_of_a_small_cache(serving.value()->service().model().facts());
     return serve({serving.value()->service(), metrics, clock,
-                  [&] { return describe(serving.value()->describe()); }, version_number(), &steps});
+                  [&] { return describe(serving.value()->describe()); }, version_number(), &steps,
+                  nullptr, &serving.value()->control()});
   }
 
  protected:
@@ -125,6 +127,9 @@ class ServeCommand final : public Command {
     }
     if (Status dialects = check_metrics_dialects(server_.metrics_compat); !dialects.ok()) {
       violations->push_back(std::move(dialects));
+    }
+    if (Status compat = check_compat(server_.compat); !compat.ok()) {
+      violations->push_back(std::move(compat));
     }
     const std::string collector = or_environment(server_.otlp_endpoint, kOtlpEndpoint);
     if (const Result<std::string> url = otlp_traces_url(collector);

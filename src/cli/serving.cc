@@ -120,7 +120,7 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, 
   PLUMB_ASSIGN(
       std::unique_ptr<Model> model,
       make_model(*serving->checkpoint_, *serving->backends_.main, *text.tokenizer, options.layout));
-  serving->model_ = model.get();
+  const KvLayout kv_layout = model->kv_layout();
   if (text.tokenizer->vocab_size() > model->facts().vocab_size) {
     return Status{Code::kInvalidArgument, path + ": the tokenizer has " +
                                               std::to_string(text.tokenizer->vocab_size()) +
@@ -144,7 +144,7 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, 
   ServedModelFacts served = served_facts(options, path, *serving->checkpoint_, clock);
   served.description = describe_model(*serving->checkpoint_, facts, text.template_source);
   served.description.digest = served.weights_version;
-  served.weights_version = weights_version(served.weights_version, serving->model_->kv_layout());
+  served.weights_version = weights_version(served.weights_version, kv_layout);
   served.context_len = serving->engine_->limits().max_context_len;
   served.kv_tokens = serving->engine_->limits().kv_tokens;
   served.num_parameters = facts.num_parameters;
@@ -160,6 +160,12 @@ Result<std::unique_ptr<Serving>> Serving::create(const ServingOptions& options, 
   serving->service_ = std::make_unique<TextService>(*serving->text_, serving->engine_.get(),
                                                     *serving->constraints_, clock);
   serving->engine_->start();
+  serving->control_ = std::make_unique<ServingControl>(
+      ServingControlParts{*serving->engine_, *serving->text_, *serving->checkpoint_, clock,
+                          [&parts = *serving](Checkpoint& checkpoint) {
+                            return make_model(checkpoint, *parts.backends_.main,
+                                              parts.text_->tokenizer(), parts.options_.layout);
+                          }});
   return serving;
 }
 

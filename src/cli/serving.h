@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "cli/backends.h"
 #include "cli/loaded_model.h"
+#include "cli/serving_control.h"
 #include "engine/engine.h"
 #include "engine/engine_options.h"
 #include "frontend/constraint_compiler.h"
@@ -73,7 +74,8 @@ class Serving {
 
   Engine& engine() { return *engine_; }
 
-  const Model& model() const { return *model_; }
+  /// Of memory and weights, while it runs.
+  ModelControl& control() { return *control_; }
 
   const BackendSet& backends() const { return backends_; }
 
@@ -86,11 +88,11 @@ class Serving {
   ServingOptions options_;
   std::unique_ptr<Checkpoint> checkpoint_;
   BackendSet backends_;
-  const Model* model_ = nullptr;  // owned by the engine
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<ServedModel> text_;
   std::unique_ptr<ConstraintCompiler> constraints_;
   std::unique_ptr<TextService> service_;
+  std::unique_ptr<ServingControl> control_;
 };
 
 /// Name, identity and start of a model that is about to be served; its sizes are still to be filled

@@ -83,6 +83,10 @@ Result<SeqId> Engine::submit(Request request, EventSink& sink) {
                  : Status{Code::kUnavailable, "the engine is " + std::string(to_text(state_)) +
                                                   " and accepts no requests"};
     }
+    if (closed_.has_value()) {
+      release_queue_place(num_tokens);
+      return Status{Code::kUnavailable, *closed_};
+    }
     id = SeqId{next_id_++};
     mail_.submissions.push_back(
         {id, std::move(request), max_output, clock_.now(), &sink, is_beyond_limit});
@@ -242,6 +246,9 @@ Status Engine::flush_cache() {
   const MutexLock lock(mutex_);
   if (must_stop_) {
     return {Code::kUnavailable, "the engine is stopped"};
+  }
+  if (closed_.has_value()) {
+    return {Code::kUnavailable, *closed_};
   }
   if (!thread_idle_ || !mail_.empty() || core_->has_work()) {
     return {Code::kUnavailable, "the cache is in use: a request runs or waits"};
@@ -419,7 +426,8 @@ bool Engine::wait_for_work() {
   if (thread_idle_ && mail_.empty()) {
     is_idle_.notify_all();
   }
-  while (has_nothing_to_do() && mail_.empty() && !tiers_woke_ && !must_stop_) {
+  while (!must_stop_ &&
+         (closed_.has_value() || (has_nothing_to_do() && mail_.empty() && !tiers_woke_))) {
     has_mail_.wait(lock);
   }
   // Blocks come from the disk, or a deadline passes; a look now and then costs nothing.

@@ -74,6 +74,22 @@ class Engine {
   /// Idempotent.
   void stop();
 
+  /// Keeps all out, so that what the engine computes with can be changed: until open() requests are
+  /// refused (kUnavailable, with that reason) and its threads touch nothing. Once more: only the
+  /// reason changes.
+  /// Errors  kInvalidArgument: sequences run or wait, says how many. kUnavailable: stopped or
+  ///         failed.
+  Status close(std::string reason);
+
+  /// Lets requests in again.
+  void open();
+
+  /// As those of EngineCore. Require close().
+  /// Thread  any single one.
+  void flush_closed_cache();
+  Status release_cache_memory();
+  std::unique_ptr<Model> exchange_model(std::unique_ptr<Model> model, std::string id);
+
   /// Forgets all cached prefixes, so that none is reused any more.
   /// Errors kUnavailable: a sequence runs or waits; nothing is forgotten.
   Status flush_cache();
@@ -98,7 +114,7 @@ class Engine {
 
   const MemoryPlan& memory_plan() const { return core_->memory_plan(); }
 
-  const ModelFacts& model_facts() const { return core_->model().facts(); }
+  const ModelFacts& model_facts() const { return core_->model_facts(); }
 
   const EngineOptions& options() const { return options_; }
 
@@ -166,6 +182,7 @@ class Engine {
   void publish();
   void publish_outlook();
   void check_idle();
+  void check_closed() const;
 
   const EngineOptions options_;
   const Clock& clock_;
@@ -184,6 +201,7 @@ class Engine {
   std::string busiest_tenant_ PLUMB_GUARDED_BY(mutex_);
   bool must_stop_ PLUMB_GUARDED_BY(mutex_) = false;
   bool tiers_woke_ PLUMB_GUARDED_BY(mutex_) = false;
+  std::optional<std::string> closed_ PLUMB_GUARDED_BY(mutex_);  // the reason, while it is closed
   std::optional<PauseMode> pause_ PLUMB_GUARDED_BY(mutex_);
   bool is_at_rest_ PLUMB_GUARDED_BY(mutex_) = false;  // the thread has done what pause_ says
   bool thread_idle_ PLUMB_GUARDED_BY(mutex_) = true;

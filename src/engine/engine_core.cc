@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "request/cache_namespace.h"
+#include "tensor/host_allocator.h"
 
 namespace plumb {
 namespace {
@@ -50,6 +52,10 @@ void EngineCore::add(SeqId id, Request request, std::int64_t max_output, Clock::
   seq->sink = &sink;
   seq->tokens = std::move(request.prompt);
   seq->request = std::move(request);
+  if (!weights_id_.empty()) {
+    seq->request.cache_namespace =
+        cache_namespace({{"weights", weights_id_}, {"namespace", seq->request.cache_namespace}});
+  }
   seq->prompt_len = seq->num_tokens();
   seq->max_output = max_output;
   const SamplingParams& params = seq->request.sampling;
@@ -111,6 +117,27 @@ void EngineCore::flush_cache() {
     tiers_->clear();
   }
   publish_events();
+}
+
+Status EngineCore::release_cache_memory() {
+  if (&parts_.backend->allocator() != &host_allocator()) {
+    return {Code::kUnsupported, "the KV cache is in the memory of a device, which keeps it"};
+  }
+  flush_cache();
+  if (tiers_) {
+    PLUMB_RETURN_IF_ERROR(tiers_->discard_memory());
+  }
+  cache_->discard_memory();
+  trim_host_memory();
+  return {};
+}
+
+std::unique_ptr<Model> EngineCore::exchange_model(std::unique_ptr<Model> model, std::string id) {
+  PLUMB_CHECK(!has_work(), "the model is exchanged while sequences use it");
+  std::swap(parts_.model, model);
+  runner_.set_model(parts_.model.get());
+  weights_id_ = std::move(id);
+  return model;
 }
 
 void EngineCore::publish_events() {

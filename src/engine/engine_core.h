@@ -123,6 +123,16 @@ class EngineCore {
   /// Forgets all cached prefixes. Requires no work.
   void flush_cache();
 
+  /// As flush_cache(), and gives the memory of the cache and of the host tier back to the system
+  /// until it is used again. Requires no work. Errors kUnsupported: the cache is in the memory of a
+  /// device; kUnavailable: the disk tier still writes.
+  Status release_cache_memory();
+
+  /// Computes with another model from now on, null for none, and returns the former one. `id` names
+  /// its weights: prefixes that other weights have computed are not found any more, here and in the
+  /// tiers. Empty for those of create(). Requires no work; a model of the same sizes and layout.
+  std::unique_ptr<Model> exchange_model(std::unique_ptr<Model> model, std::string id);
+
   /// Shows what happened to the prefix cache since the last call to the readers of kv_events().
   void publish_events();
 
@@ -153,7 +163,8 @@ class EngineCore {
 
   const MemoryPlan& memory_plan() const { return memory_plan_; }
 
-  const Model& model() const { return *parts_.model; }
+  /// Of the model of create(); others have the same sizes.
+  const ModelFacts& model_facts() const { return model_facts_; }
 
   const QueueGauge& queue() const { return queue_; }
 
@@ -218,6 +229,8 @@ class EngineCore {
 
   EngineOptions options_;
   EngineParts parts_;
+  const ModelFacts model_facts_;
+  std::string weights_id_;  ///< of exchange_model(); empty for the first
   RequestLimits request_limits_;
   MemoryPlan memory_plan_;
   QueueGauge queue_;

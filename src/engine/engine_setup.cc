@@ -188,6 +188,7 @@ EngineCore::EngineCore(const EngineOptions& options, EngineParts parts, const Si
                        std::array<StepJob, DeviceWorker::kMostSteps> jobs)
     : options_(options),
       parts_(std::move(parts)),
+      model_facts_(parts_.model->facts()),
       request_limits_{parts_.model->facts().vocab_size, sizes.max_context_len,
                       sizes.memory.kv_tokens()},
       memory_plan_(sizes.memory),

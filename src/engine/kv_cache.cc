@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "tensor/host_allocator.h"
+
 namespace plumb {
 namespace {
 
@@ -60,6 +62,13 @@ Result<std::unique_ptr<KvCache>> KvCache::create(const KvLayout& layout, const O
     cache->buffers_.push_back(std::move(buffer));
   }
   return cache;
+}
+
+void KvCache::discard_memory() {
+  PLUMB_CHECK(pool_.num_free() == pool_.num_blocks(), "blocks in use are discarded");
+  for (const Buffer& buffer : buffers_) {
+    discard_host_memory(buffer.address(), buffer.num_bytes());
+  }
 }
 
 PrefixPeek KvCache::peek(std::string_view cache_namespace, std::span<const TokenId> tokens) const {

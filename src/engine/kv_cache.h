@@ -101,6 +101,10 @@ class KvCache {
   /// Forgets all prefixes. Requires no sequence has blocks.
   void flush() { tree_.clear(); }
 
+  /// Gives the memory of the blocks back to the system until it is written again. Requires the host
+  /// can read it, and that nothing in it is needed: no sequence has blocks, and all is flushed.
+  void discard_memory();
+
   /// What happened to cached blocks since the last call; nothing unless events are recorded.
   std::vector<KvEvent> take_events() { return recorder_.take(); }
 

@@ -11,7 +11,7 @@ namespace plumb {
 StepRunner::StepRunner(const Model& model, const OpTable& ops, const KvCache& cache,
                        Workspace workspace, std::unique_ptr<Stream> stream, StepSampler sampler,
                        const Clock& clock)
-    : model_(model),
+    : model_(&model),
       ops_(ops),
       cache_(cache),
       workspace_(std::move(workspace)),
@@ -39,7 +39,7 @@ Status StepRunner::compute(StepJob& job) {
   const Workspace::Mark mark(workspace_);
   OpContext op(ops_, workspace_, *stream_);
   const ModelBatch inputs = job.batch.upload(*stream_);
-  const Tensor logits = model_.forward(op, inputs, cache_.layers());
+  const Tensor logits = model_->forward(op, inputs, cache_.layers());
   PLUMB_RETURN_IF_ERROR(stream_->synchronize());
   PLUMB_RETURN_IF_ERROR(stream_->poll());
   job.computed = clock_.now();

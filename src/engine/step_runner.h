@@ -25,6 +25,10 @@ class StepRunner {
   StepRunner(const Model& model, const OpTable& ops, const KvCache& cache, Workspace workspace,
              std::unique_ptr<Stream> stream, StepSampler sampler, const Clock& clock);
 
+  /// Computes the next steps with another model. Requires that no step is under way; until then the
+  /// former one may be gone. `model` outlives it, or the next call.
+  void set_model(const Model* model) { model_ = model; }
+
   /// Fills the outcome of the job. After a step that failed nothing is computed any more: all that
   /// come later fail with its status.
   void run(StepJob& job);
@@ -33,7 +37,7 @@ class StepRunner {
   Status compute(StepJob& job);
   void relay(const StepJob& job);
 
-  const Model& model_;
+  const Model* model_;
   const OpTable& ops_;
   const KvCache& cache_;
   Workspace workspace_;

@@ -417,6 +417,16 @@ Result<std::vector<BlockId>> TieredCache::copy_first(std::int64_t most) {
   return copy_blocks(blocks);
 }
 
+Status TieredCache::discard_memory() {
+  poll();  // what the disk has done needs its memory no longer
+  if (host_.num_busy() > 0) {
+    return {Code::kUnavailable, "the disk cache still writes " + std::to_string(host_.num_busy()) +
+                                    " blocks; try again in a moment"};
+  }
+  discard_host_memory(arena_.address(), arena_.num_bytes());
+  return {};
+}
+
 void TieredCache::clear() {
   host_.clear();
   if (traffic_) {

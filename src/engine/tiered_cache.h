@@ -89,6 +89,10 @@ class TieredCache {
   /// Forgets all blocks, also those on the disk. Requires that no sequence runs or waits.
   void clear();
 
+  /// Gives the memory of the blocks back to the system until it is used again. Requires clear().
+  /// Errors  kUnavailable: the disk still writes from it.
+  Status discard_memory();
+
   /// Copies the rest and has the disk write it, as far as that can be until then besides the errand
   /// under way, and ends the disk's thread: before the end. With TierWritePolicy::kBack all
   /// prefixes of the device are the rest, their beginnings first. One log line says how many blocks

@@ -31,6 +31,7 @@ struct ChoiceRecord {
 /// How the chunks of a stream stand on the wire.
 enum class StreamFraming : unsigned char {
   kEvents,       ///< server-sent events without names, [DONE] at the end
+  kBareEvents,   ///< server-sent events without names, and nothing at the end
   kNamedEvents,  ///< server-sent events, each under the name that its member "type" says
   kJsonLines,    ///< one object a line, and nothing else
 };

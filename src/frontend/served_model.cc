@@ -117,12 +117,23 @@ ServedModel::ServedModel(ServedModelFacts facts, std::unique_ptr<Tokenizer> toke
                          std::unique_ptr<ChatTemplate> chat_template,
                          std::string_view template_source, const ParserOptions& parsers)
     : facts_(std::move(facts)),
+      weights_{.fingerprint = facts_.fingerprint, .digest = facts_.description.digest},
       tokenizer_(std::move(tokenizer)),
       chat_template_(std::move(chat_template)),
       output_(parsers_of(parsers, chat_template_.get()), template_source, *tokenizer_) {
   for (TokenId id = 0; id < tokenizer_->vocab_size(); ++id) {
     longest_token_bytes_ = std::max(longest_token_bytes_, std::ssize(tokenizer_->token_bytes(id)));
   }
+}
+
+ServedWeights ServedModel::weights() const {
+  const MutexLock lock(weights_mutex_);
+  return weights_;
+}
+
+void ServedModel::set_weights(ServedWeights weights) {
+  const MutexLock lock(weights_mutex_);
+  weights_ = std::move(weights);
 }
 
 // Marks in the text become the control tokens which a model would say.
@@ -407,6 +418,29 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choic
     add_samples(std::get<ChoiceRequest>(choice), request.best_of, &choices);
   }
   return choices;
+}
+
+std::variant<Prompt, ApiError> ServedModel::joined_prompt(std::vector<Prompt> parts) const {
+  if (parts.size() == 1) {
+    return std::move(parts.front());
+  }
+  std::size_t num_bytes = 0;
+  for (const Prompt& part : parts) {
+    const auto* text = std::get_if<std::string>(&part);
+    num_bytes += text != nullptr ? text->size() : 0;
+  }
+  if (std::optional<ApiError> error = check_bytes("prompt", num_bytes)) {
+    return *std::move(error);
+  }
+  std::vector<TokenId> ids;
+  for (const Prompt& part : parts) {
+    const auto* text = std::get_if<std::string>(&part);
+    const bool is_first = &part == &parts.front();
+    const std::vector<TokenId> more = text != nullptr ? tokenizer_->encode(*text, {is_first, true})
+                                                      : std::get<std::vector<TokenId>>(part);
+    ids.insert(ids.end(), more.begin(), more.end());
+  }
+  return Prompt(std::move(ids));
 }
 
 std::string ServedModel::namespace_of(const CacheScope& scope) const {

@@ -15,6 +15,7 @@
 #include "api/error.h"
 #include "api/generation_params.h"
 #include "base/json.h"
+#include "base/mutex.h"
 #include "base/token_id.h"
 #include "frontend/generation.h"
 #include "frontend/model_output.h"
@@ -53,6 +54,13 @@ struct ServedModelFacts {
   ModelDescription description{};
 };
 
+/// What is told of the weights in use.
+struct ServedWeights {
+  std::string version = "default";  ///< counts the updates: "1", "2" …
+  std::string fingerprint;          ///< "plumb-0.1.0-1a2b3c4d"
+  std::string digest;               ///< of their content: 64 hexadecimal digits
+};
+
 /// Who may reuse the cached prefix of a request; empty parts play no part.
 struct CacheScope {
   std::string salt;       ///< the request's own
@@ -61,7 +69,7 @@ struct CacheScope {
 };
 
 /// Text on one side, token requests on the other: renders templates, tokenises, checks lengths.
-/// Thread: any (immutable).
+/// Thread: any (immutable but for the weights).
 class ServedModel {
  public:
   /// `chat_template` may be null: chat requests are then refused.
@@ -71,6 +79,10 @@ class ServedModel {
               const ParserOptions& parsers = {});
 
   const ServedModelFacts& facts() const { return facts_; }
+
+  ServedWeights weights() const;
+  /// Tells of other weights from now on; they are in use already.
+  void set_weights(ServedWeights weights);
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
 
@@ -98,6 +110,10 @@ class ServedModel {
       const CompletionRequest& request, const std::string& request_id,
       const std::atomic<bool>* is_unwanted = nullptr) const;
 
+  /// One prompt of its parts, of which the first one begins the text. A single part stays as it is.
+  /// Errors  context_length: more bytes than fit.
+  std::variant<Prompt, ApiError> joined_prompt(std::vector<Prompt> parts) const;
+
   /// The part of the prefix cache in which requests of that scope share.
   std::string namespace_of(const CacheScope& scope) const;
 
@@ -122,6 +138,8 @@ class ServedModel {
   void add_script(std::string_view text, SamplingParams* sampling) const;
 
   ServedModelFacts facts_;
+  mutable Mutex weights_mutex_;
+  ServedWeights weights_ PLUMB_GUARDED_BY(weights_mutex_);
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<ChatTemplate> chat_template_;
   ModelOutput output_;

@@ -75,7 +75,9 @@ Prepared GenerateRoutes::prepare_generate(const Json& body, const Asker& asker) 
     GenerateFormatOptions options = format_options(request, transaction.request_id,
                                                    context_.options.incremental_streaming_output);
     options.received = transaction.received;
+    const std::string weight_version = context_.model().weights().version;
     for (std::size_t i = 0; i < ready.size(); ++i) {
+      options.setups[i].weight_version = weight_version;
       ready[i].request.id = options.setups[i].rid;
       options.setups[i].prompt_tokens = std::ssize(ready[i].request.prompt);
     }

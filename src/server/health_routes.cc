@@ -5,6 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "base/text.h"
+
 namespace plumb {
 namespace {
 
@@ -29,6 +31,13 @@ void HealthRoutes::health(Transaction transaction, bool is_readiness) const {
   const ServerParts& parts = context_.parts;
   const bool is_alive = parts.service.is_healthy(kMaxHeartbeatAge) &&
                         (parts.embeddings == nullptr || parts.embeddings->is_healthy());
+  const MemoryTags released = parts.control == nullptr ? MemoryTags() : parts.control->released();
+  if (is_alive && is_readiness && released.any() && !context_.life.is_draining()) {
+    transaction.send_error(ApiError::for_http(
+        503, join(released.names(), ", ") +
+                 " released; POST /resume_memory_occupation takes what is released back"));
+    return;
+  }
   if (is_alive && !(is_readiness && context_.life.is_draining())) {
     transaction.send_json(JsonObject{{"status", "ok"}});
     return;

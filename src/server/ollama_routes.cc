@@ -239,7 +239,7 @@ void OllamaRoutes::ollama_tags(Transaction transaction) const {
                                                  {"model", name},
                                                  {"modified_at", start_time(facts)},
                                                  {"size", facts.weight_bytes},
-                                                 {"digest", facts.description.digest},
+                                                 {"digest", context_.model().weights().digest},
                                                  {"details", details_of(facts)}}}}});
 }
 
@@ -251,7 +251,7 @@ void OllamaRoutes::ollama_ps(Transaction transaction) const {
       {"models", JsonArray{JsonObject{{"name", name},
                                       {"model", name},
                                       {"size", facts.weight_bytes},
-                                      {"digest", facts.description.digest},
+                                      {"digest", context_.model().weights().digest},
                                       {"details", details_of(facts)},
                                       {"expires_at", to_rfc3339(model_.expires_at(), kTimeDigits)},
                                       {"size_vram", 0},

@@ -18,6 +18,7 @@ RouteGroups::RouteGroups(const RouteContext& context, const Routing& routing, co
       completions_(context_, texts_),
       messages_(context_, texts_),
       generate_(context_, texts_, calls_),
+      llamacpp_(context_, texts_),
       ollama_model_(context_),
       ollama_(context_, routing, texts_, ollama_model_),
       embedding_calls_(context_),
@@ -34,6 +35,8 @@ RouteGroups::RouteGroups(const RouteContext& context, const Routing& routing, co
                  abort_calls(target);
                }),
       profile_(context_, bodies_),
+      memory_(context_, bodies_),
+      weights_(context_, bodies_),
       responses_(context_, bodies_, texts_, calls_, std::move(keeping)) {
   add_routes();
 }
@@ -62,8 +65,11 @@ void RouteGroups::add_routes() {
   cache_.add_routes();
   ollama_.add_routes(bodies_);
   generate_.add_routes(bodies_);
+  llamacpp_.add_routes(bodies_);
   control_.add_routes();
   profile_.add_routes();
+  memory_.add_routes();
+  weights_.add_routes();
   add_web_routes(context_);
   add_openapi_route(context_.router, context_.parts.version, context_.options.root_path);
 }

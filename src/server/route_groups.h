@@ -16,6 +16,8 @@
 #include "server/embedding_routes.h"
 #include "server/generate_routes.h"
 #include "server/health_routes.h"
+#include "server/llamacpp_routes.h"
+#include "server/memory_routes.h"
 #include "server/messages_routes.h"
 #include "server/model_routes.h"
 #include "server/ollama_model.h"
@@ -30,6 +32,7 @@
 #include "server/text_requests.h"
 #include "server/token_routes.h"
 #include "server/traces.h"
+#include "server/weights_routes.h"
 
 namespace plumb {
 
@@ -74,6 +77,7 @@ class RouteGroups {
   CompletionRoutes completions_;
   MessagesRoutes messages_;
   GenerateRoutes generate_;
+  LlamaCppRoutes llamacpp_;
   OllamaModel ollama_model_;
   OllamaRoutes ollama_;
   EmbeddingCalls embedding_calls_;
@@ -86,6 +90,8 @@ class RouteGroups {
   StateRoutes state_;
   ControlRoutes control_;
   ProfileRoutes profile_;
+  MemoryRoutes memory_;
+  WeightsRoutes weights_;
   ResponsesRoutes responses_;  // the last: its store ends before what its callbacks look at
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "server/compat.h"
 #include "server/ollama_model.h"
 
 namespace plumb {
@@ -45,6 +46,9 @@ ApiError Routing::error(const HttpRequest& request, const RouteMatch& match) con
                                        join(match.allowed, ", "));
   }
   if (std::optional<ApiError> error = ollama_route_error(path(request))) {
+    return *std::move(error);
+  }
+  if (std::optional<ApiError> error = compat_route_error(path(request))) {
     return *std::move(error);
   }
   const std::string where =

@@ -8,6 +8,7 @@
 #include "api/ids.h"
 #include "base/text.h"
 #include "net/tls.h"
+#include "server/compat.h"
 #include "server/cors.h"
 #include "server/metrics_dialect.h"
 #include "server/models_catalog.h"
@@ -107,6 +108,7 @@ Server::~Server() {
 Result<std::unique_ptr<Server>> Server::create(const ServerOptions& options,
                                                const ServerParts& parts) {
   PLUMB_RETURN_IF_ERROR(check_metrics_dialects(options.metrics_compat));
+  PLUMB_RETURN_IF_ERROR(check_compat(options.compat));
   std::unique_ptr<Server> server(new Server(options, parts));
   PLUMB_RETURN_IF_ERROR(load_keys(options, &server->keys_));
   PLUMB_RETURN_IF_ERROR(server->start());

@@ -47,9 +47,11 @@ struct ServerOptions {
   std::int64_t max_n = 128;
   PrefixScope prefix_scope = PrefixScope::kPrincipal;
   std::vector<std::string> metrics_compat;
+  std::vector<std::string> compat;
   std::string otlp_endpoint;
   std::string otlp_service_name;
   std::string profile_dir;
+  std::string weights_root;
   ResponseOptions responses;  ///< options of their own
   ChatStyle chat;             ///< the same
   std::chrono::milliseconds header_delay{5000};
@@ -66,8 +68,7 @@ struct ServerOptions {
                    "NAME:ROLE:KEY"),
         secret_field(&S::api_key, "api-key",
                      "one key; other users see a command line, so prefer a file"),
-        path_field(&S::admin_key_file, "admin-key-file",
-                   "file (mode 0600) of keys for operator routes"),
+        path_field(&S::admin_key_file, "admin-key-file", "file (mode 0600) of operators' keys"),
         field(&S::insecure_no_auth, "insecure-no-auth", "allow a public address without keys"),
         field(&S::auth_metrics, "auth-metrics", "ask for a key on /metrics too"),
         path_field(&S::tls_cert_file, "tls-cert-file",
@@ -101,18 +102,19 @@ struct ServerOptions {
                                 Choice<PrefixScope>{"none", PrefixScope::kNone}}),
         field(&S::metrics_compat, "metrics-compat",
               "also show the metrics under the names of these servers: vllm, sglang, llamacpp"),
+        field(&S::compat, "compat", "also serve routes of these servers: llamacpp (/completion)"),
         field(&S::otlp_endpoint, "otlp-endpoint",
               "send traces to this collector (OTLP over HTTP, JSON), for example "
               "http://127.0.0.1:4318; default: OTEL_EXPORTER_OTLP_ENDPOINT"),
         field(&S::otlp_service_name, "otlp-service-name",
               "service.name of these traces; default: OTEL_SERVICE_NAME, else plumb"),
-        path_field(&S::profile_dir, "profile-dir",
-                   "folder in which /stop_profile leaves traces of the engine's steps"),
+        path_field(&S::profile_dir, "profile-dir", "folder of the traces of /stop_profile"),
+        path_field(&S::weights_root, "weights-root", "folder of /update_weights_from_disk"),
         field(&S::header_delay, "header-delay",
               "a stream's header is sent at the first token or after this time", 0, 3600),
         field(&S::heartbeat, "heartbeat", "comment line after that much silence in a stream", 1,
               3600),
-        field(&S::drain_timeout, "drain-timeout", "time that running requests get after SIGTERM", 0,
+        field(&S::drain_timeout, "drain-timeout", "time of running requests after SIGTERM", 0,
               86400),
     };
   }

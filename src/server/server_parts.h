@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/metrics.h"
 #include "frontend/embedding_service.h"
+#include "frontend/model_control.h"
 #include "frontend/step_metrics.h"
 #include "frontend/text_service.h"
 
@@ -23,6 +24,7 @@ struct ServerParts {
   std::string version;
   StepMetrics* steps = nullptr;            ///< observes the engine; may be null
   EmbeddingService* embeddings = nullptr;  ///< null: the model gives no vectors
+  ModelControl* control = nullptr;         ///< null: memory and weights stay as they are
 };
 
 }  // namespace plumb

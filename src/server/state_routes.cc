@@ -66,6 +66,11 @@ void StateRoutes::server_info(Transaction transaction) {
   Json info = context_.parts.describe();
   info.as_object().set("version", context_.parts.version);
   info.as_object().set("internal_states", internal_states());
+  info.as_object().set("weight_version", context_.model().weights().version);
+  if (context_.parts.control != nullptr) {
+    const std::vector<std::string> released = context_.parts.control->released().names();
+    info.as_object().set("released_memory", JsonArray(released.begin(), released.end()));
+  }
   if (const int port = kv_events_port_(); port >= 0) {
     info.as_object().set("kv_events_port", std::int64_t{port});
   }
@@ -97,7 +102,7 @@ void StateRoutes::model_info(Transaction transaction) {
   transaction.send_json(JsonObject{{"model_path", facts.served_name},
                                    {"tokenizer_path", facts.served_name},
                                    {"is_generation", context_.parts.service.can_generate()},
-                                   {"weight_version", "default"},
+                                   {"weight_version", context_.model().weights().version},
                                    {"model_type", facts.description.family},
                                    {"architectures", facts.description.architectures},
                                    {"max_context_len", facts.context_len}});

@@ -43,7 +43,7 @@ ResponseEnvelope TextRequests::envelope(std::string id, const GenerationParams& 
   const ServedModelFacts& facts = context_.model().facts();
   ResponseEnvelope envelope{std::move(id), context_.unix_seconds(),
                             params.model.empty() ? facts.served_name : params.model,
-                            facts.fingerprint};
+                            context_.model().weights().fingerprint};
   envelope.received = transaction.received;
   return envelope;
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/host_allocator.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <malloc.h>
 #include <string>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace plumb {
 namespace {
@@ -39,6 +43,22 @@ class HostAllocator final : public Allocator {
 };
 
 }  // namespace
+
+void discard_host_memory(void* address, std::int64_t num_bytes) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t first = (begin + page - 1) / page * page;
+  const std::uintptr_t last = (begin + static_cast<std::uintptr_t>(num_bytes)) / page * page;
+  if (first < last) {
+    ::madvise(static_cast<std::byte*>(address) + (first - begin), last - first, MADV_DONTNEED);
+  }
+}
+
+void trim_host_memory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+}
 
 Allocator& host_allocator() {
   static HostAllocator allocator;

@@ -21,6 +21,7 @@ except ImportError:
 
 SOURCE = pathlib.Path(os.environ.get("PLUMB_SOURCE_DIR", ".")) / "src"
 MODEL = "tiny"
+ADMIN_KEY = "sk-admin-0123456789"
 MAX_NAMES = 10  # that the header of ignored fields holds
 CASES_WITH_BODY = 70  # of an operation in each of the two modes
 CASES_WITHOUT_BODY = 8
@@ -39,9 +40,17 @@ CHECKS = [checks.status_code_conformance, checks.content_type_conformance,
 BUSY = ("engine_overloaded", "timeout", "overloaded_error", "timeout_error")
 EMBEDDING = {"/v1/embeddings", "/v1/score", "/v1/rerank", "/rerank", "/v2/rerank", "/api/embed", "/api/embeddings"}
 # What brings a server into the state in which an operation answers 200, and out of the one it leaves.
-BEFORE = {"/start_profile": "/stop_profile", "/stop_profile": "/start_profile"}
-AFTER = {"/pause_generation": "/continue_generation"}
+BEFORE = {"/start_profile": "/stop_profile", "/stop_profile": "/start_profile",
+          "/resume_memory_occupation": "/release_memory_occupation"}
+AFTER = {"/pause_generation": "/continue_generation", "/release_memory_occupation": "/resume_memory_occupation"}
 KNOWN_IDS = {"/v1/models/{id}": [MODEL], "/web/{id}": ["chat.js", "chat.css", "icon.svg"]}
+
+
+class AdminServer(e2e.Server):
+    """A server that is asked with the key of its operator."""
+
+    def request(self, method, path, body=None, headers=None, timeout=60):
+        return super().request(method, path, body, {"authorization": f"Bearer {ADMIN_KEY}", **(headers or {})}, timeout)
 
 
 def resolved(document, item):
@@ -95,14 +104,18 @@ class Document(unittest.TestCase):
     def setUpClass(cls):
         cls.stack = e2e.folder()
         cls.model = e2e.dummy(cls.stack.__enter__(), "tiny.gguf", "--context", "128")
+        cls.folder = str(pathlib.Path(cls.model).parent)
+        cls.keys = pathlib.Path(cls.folder) / "admin.keys"
+        cls.keys.touch(mode=0o600)
+        cls.keys.write_text(ADMIN_KEY + "\n")
 
     @classmethod
     def tearDownClass(cls):
         cls.stack.__exit__(None, None, None)
 
     def serve(self, *arguments):
-        return e2e.Server(self.model, "--served-model-name", MODEL, "--profile-dir",
-                          str(pathlib.Path(self.model).parent), *arguments)
+        return AdminServer(self.model, "--served-model-name", MODEL, "--profile-dir", self.folder, "--compat", "llamacpp",
+                           "--weights-root", self.folder, "--admin-key-file", str(self.keys), *arguments)
 
     @contextlib.contextmanager
     def serve_both_tasks(self, *arguments):
@@ -223,6 +236,7 @@ class Cases:
     def __init__(self, server):
         self.server = server
         self.session = requests.Session()
+        self.session.headers["authorization"] = f"Bearer {ADMIN_KEY}"
         self.num_cases = 0
         self.num_answered = 0
         self.failures = []

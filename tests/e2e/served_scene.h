@@ -50,7 +50,7 @@ class ServedScene {
                       info.as_object().set("server", options_to_json(bind_options(listening)));
                       return info;
                     },
-                    "1.2.3", &steps_});
+                    "1.2.3", &steps_, nullptr, &serving_->control()});
     PLUMB_CHECK(server.ok(), server.status().message());
     server_ = std::move(server).value();
     loop_ = std::move(IoContext::create("test-client")).value();

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that is given back and taken again, and weights that are replaced, while a server runs.
+#include <filesystem>
+#include <fstream>
+#include <sys/stat.h>
+
+#include "e2e/served_scene.h"
+#include "support/raw_client.h"
+
+namespace plumb {
+namespace {
+
+constexpr const char* kOperator = "sk-admin-0123456789";
+constexpr const char* kRelease = "/release_memory_occupation";
+constexpr const char* kResume = "/resume_memory_occupation";
+constexpr const char* kUpdate = "/update_weights_from_disk";
+constexpr const char* kAsk =
+    R"({"prompt":"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz","temperature":0,)"
+    R"("max_tokens":8,"ignore_eos":true})";
+
+class ServedMemory : public testing::Test {
+ protected:
+  ServedMemory() {
+    std::filesystem::create_directories(root_ + "/in");
+    EXPECT_TRUE(write_file_atomic(root_ + "/keys", std::string(kOperator) + "\n").ok());
+    EXPECT_EQ(::chmod((root_ + "/keys").c_str(), 0600), 0);
+    ServerOptions options;
+    options.admin_key_file = root_ + "/keys";
+    options.weights_root = root_ + "/in";
+    scene_ = std::make_unique<ServedScene>(options);
+  }
+
+  ~ServedMemory() override {
+    scene_.reset();
+    std::filesystem::remove_all(root_);
+  }
+
+  HttpResponse send(const std::string& method, const std::string& path,
+                    const std::string& body = "") {
+    Headers headers;
+    headers.add("authorization", "Bearer " + std::string(kOperator));
+    return scene_->send(method, path, body, std::move(headers));
+  }
+
+  Json ok(const std::string& path, const std::string& body) {
+    const HttpResponse response = send("POST", path, body);
+    EXPECT_EQ(response.status, 200) << path << " " << response.body;
+    return parse_json(response.body).value();
+  }
+
+  std::string refusal(const std::string& path, const std::string& body, int status) {
+    const HttpResponse response = send("POST", path, body);
+    EXPECT_EQ(response.status, status) << path << " " << response.body;
+    return text_at(parse_json(response.body).value(), {"error", "message"});
+  }
+
+  std::string answer() { return text_at(ok("/v1/completions", kAsk), {"choices", 0, "text"}); }
+
+  std::int64_t cached() {
+    return int_at(ok("/v1/completions", kAsk), {"usage", "prompt_tokens_details", "cached_tokens"});
+  }
+
+  int status_of(const char* path) { return send("GET", path).status; }
+
+  std::string weight_version() {
+    return text_at(parse_json(send("GET", "/model_info").body).value(), {"weight_version"});
+  }
+
+  // Another model of the same sizes, or of others.
+  void write_model(const std::string& name, std::uint64_t seed, const char* preset = "tiny-llama") {
+    SynthesisSpec spec = *synthesis_preset(preset);
+    spec.seed = seed;
+    EXPECT_TRUE(synthesize_gguf(spec, root_ + "/in/" + name).ok());
+  }
+
+  static std::int64_t resident_pages() {
+    std::ifstream statm("/proc/self/statm");
+    std::int64_t size = 0;
+    std::int64_t resident = 0;
+    statm >> size >> resident;
+    return resident;
+  }
+
+  const std::string root_ = std::filesystem::canonical(testing::TempDir()).string() +
+                            "/plumb_memory_" + std::to_string(::getpid());
+  std::unique_ptr<ServedScene> scene_;
+};
+
+TEST_F(ServedMemory, answers_are_the_same_after_all_was_released_and_resumed) {
+  const std::string before = answer();
+  EXPECT_GT(cached(), 0);
+  const Json released = ok(kRelease, "{}");
+  EXPECT_EQ(to_text(at(released, {"tags"})), R"(["kv_cache","weights","cuda_graph"])");
+  EXPECT_EQ(at(released, {"released"}), at(released, {"tags"}));
+  const std::string refused = refusal("/v1/completions", kAsk, 503);
+  EXPECT_NE(refused.find("kv_cache, weights, cuda_graph"), std::string::npos) << refused;
+  EXPECT_EQ(status_of("/health"), 200);
+  EXPECT_EQ(status_of("/ready"), 503);
+  EXPECT_EQ(status_of("/server_info"), 200);
+  EXPECT_EQ(status_of("/metrics"), 200);
+  const Json again = ok(kRelease, "{}");
+  EXPECT_EQ(text_at(again, {"message"}), "nothing was to be released");
+  EXPECT_EQ(to_text(at(again, {"tags"})), "[]");
+  const Json resumed = ok(kResume, "{}");
+  EXPECT_EQ(to_text(at(resumed, {"released"})), "[]");
+  EXPECT_EQ(text_at(ok(kResume, "{}"), {"message"}), "nothing was to be resumed");
+  EXPECT_EQ(status_of("/ready"), 200);
+  const Json after = ok("/v1/completions", kAsk);
+  EXPECT_EQ(int_at(after, {"usage", "prompt_tokens_details", "cached_tokens"}), 0);
+  EXPECT_EQ(text_at(after, {"choices", 0, "text"}), before);
+  EXPECT_EQ(weight_version(), "default");
+}
+
+TEST_F(ServedMemory, weights_alone_leave_the_cache_as_it_was) {
+  const std::string before = answer();
+  const std::int64_t num_cached = cached();
+  ok(kRelease, R"({"tags":["weights"]})");
+  EXPECT_EQ(to_text(at(ok(kRelease, R"({"tags":["cuda_graph","weights"]})"), {"tags"})),
+            R"(["cuda_graph"])");
+  ok(kResume, R"({"tags":["weights"]})");
+  EXPECT_NE(refusal("/v1/completions", kAsk, 503).find("cuda_graph"), std::string::npos);
+  ok(kResume, R"({"tags":["cuda_graph"]})");
+  EXPECT_EQ(cached(), num_cached);
+  EXPECT_EQ(answer(), before);
+}
+
+TEST_F(ServedMemory, the_pages_of_the_cache_go_back_to_the_system) {
+  std::string batch;
+  for (int i = 0; i < 64; ++i) {
+    batch += (i > 0 ? ",\"" : "\"") + std::string(1200, static_cast<char>('a' + i % 26)) +
+             std::to_string(i) + "\"";
+  }
+  ok("/v1/completions", "{\"max_tokens\":1,\"prompt\":[" + batch + "]}");
+  const Json info = parse_json(send("GET", "/server_info").body).value();
+  const std::int64_t before = resident_pages();
+  ok(kRelease, R"({"tags":["kv_cache"]})");
+  const std::int64_t fell = (before - resident_pages()) * ::sysconf(_SC_PAGESIZE);
+  EXPECT_GT(fell, int_at(info, {"memory", "kv_bytes"}) / 2);
+}
+
+TEST_F(ServedMemory, what_is_in_use_is_not_released) {
+  RawClient client(scene_->server().port());
+  const std::string body =
+      R"({"text":"abc","stream":true,"sampling_params":{"ignore_eos":true,"max_new_tokens":2000}})";
+  ASSERT_TRUE(client.send(
+      "POST /generate HTTP/1.1\r\nhost: x\r\nauthorization: Bearer " + std::string(kOperator) +
+      "\r\ncontent-length: " + std::to_string(body.size()) + "\r\n\r\n" + body));
+  client.read_until("output_ids");
+  ok("/pause_generation", R"({"mode":"in_place"})");
+  for (const char* path : {kRelease, kUpdate}) {
+    write_model("b.gguf", 2);
+    const std::string message =
+        refusal(path, path == kUpdate ? R"({"model_path":"b.gguf"})" : "{}", 400);
+    EXPECT_NE(message.find("1 requests run, 0 wait"), std::string::npos) << message;
+    EXPECT_NE(message.find("/pause_generation"), std::string::npos) << message;
+  }
+  ok("/continue_generation", "{}");
+  client.read_until("[DONE]");
+}
+
+TEST_F(ServedMemory, an_unknown_tag_or_none_is_refused) {
+  EXPECT_NE(refusal(kRelease, R"({"tags":["moon"]})", 400).find("moon"), std::string::npos);
+  EXPECT_NE(refusal(kResume, R"({"tags":[]})", 400).find("empty"), std::string::npos);
+  EXPECT_EQ(status_of("/ready"), 200);
+  EXPECT_EQ(scene_->send("POST", kRelease, "{}").status, 401);
+  ServedScene open;
+  EXPECT_EQ(open.send("POST", kRelease, "{}").status, 403);
+}
+
+TEST_F(ServedMemory, a_server_whose_memory_is_released_drains) {
+  ok(kRelease, "{}");
+  scene_->server().drain();
+  scene_->destroy_server();
+}
+
+TEST_F(ServedMemory, other_weights_answer_as_a_server_of_their_own) {
+  const std::string before = answer();
+  EXPECT_GT(cached(), 0);
+  write_model("b.gguf", 2);
+  for (const bool flush : {true, false}) {
+    const Json done = ok(kUpdate, std::string(R"({"model_path":"b.gguf","flush_cache":)") +
+                                      (flush ? "true}" : "false}"));
+    EXPECT_EQ(text_at(done, {"weight_version"}), flush ? "1" : "2");
+    EXPECT_EQ(cached(), 0) << "of the former weights";
+    EXPECT_GT(cached(), 0) << "of these";
+    EXPECT_NE(answer(), before);
+  }
+  EXPECT_EQ(weight_version(), "2");
+  EXPECT_EQ(text_at(parse_json(send("GET", "/server_info").body).value(), {"weight_version"}), "2");
+  const std::string other = answer();
+  ok(kRelease, "{}");
+  ok(kResume, "{}");
+  EXPECT_EQ(answer(), other) << "the file that was taken last";
+  write_model("a.gguf", synthesis_preset("tiny-llama")->seed);
+  ok(kUpdate, R"({"model_path":"a.gguf"})");
+  EXPECT_EQ(cached(), 0);
+  EXPECT_EQ(answer(), before);
+}
+
+TEST_F(ServedMemory, weights_that_do_not_fit_leave_the_former_in_use) {
+  const std::string before = answer();
+  write_model("wide.gguf", 1, "tiny-qwen3");
+  EXPECT_NE(refusal(kUpdate, R"({"model_path":"wide.gguf"})", 400).find("family is qwen3"),
+            std::string::npos);
+  EXPECT_TRUE(write_file_atomic(root_ + "/in/broken.gguf", "GGUF").ok());
+  const std::string broken = refusal(kUpdate, R"({"model_path":"broken.gguf"})", 400);
+  EXPECT_EQ(broken.find(root_), std::string::npos) << broken;
+  std::filesystem::create_symlink("../keys", root_ + "/in/out");
+  for (const char* path : {"../keys", "out", "missing", "/etc/hostname"}) {
+    const std::string message =
+        refusal(kUpdate, R"({"model_path":")" + std::string(path) + "\"}", 400);
+    EXPECT_NE(message.find("--weights-root"), std::string::npos) << message;
+  }
+  ok(kRelease, R"({"tags":["weights"]})");
+  write_model("b.gguf", 2);
+  EXPECT_NE(refusal(kUpdate, R"({"model_path":"b.gguf"})", 400).find("released"),
+            std::string::npos);
+  ok(kResume, "{}");
+  EXPECT_EQ(answer(), before);
+  EXPECT_EQ(weight_version(), "default");
+  ServedScene without;
+  EXPECT_EQ(without.send("POST", kUpdate, R"({"model_path":"b.gguf"})").status, 403);
+}
+
+}  // namespace
+}  // namespace plumb
