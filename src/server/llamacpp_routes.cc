@@ -34,7 +34,8 @@ Prepared LlamaCppRoutes::prepare(const Json& body, const Asker& asker) const {
     }
     request.completion.prompts.push_back(std::get<Prompt>(std::move(joined)));
   }
-  if (std::optional<ApiError> error = resolve_text_biases(model.tokenizer(), context_.limits, &request)) {
+  if (std::optional<ApiError> error =
+          resolve_text_biases(model.tokenizer(), context_.limits, &request)) {
     return *std::move(error);
   }
   LlamaCppSetup setup;

@@ -40,29 +40,25 @@ void WeightsRoutes::update(FieldReader& fields, Transaction transaction) {
   if (!context_.are_fields_fine(fields, &transaction)) {
     return;
   }
-  bodies_.look_up(
-      std::move(transaction),
-      [this, path, flush_cache](const Asker&) -> Prepared {
-        const Result<std::string> found = path_below(context_.options.weights_root, path);
-        if (!found.ok()) {
-          return ApiError::invalid(
-              "invalid_value", "model_path",
-              "'model_path': " + found.status().message() + " (--weights-root)");
-        }
-        const Status status = context_.parts.control->update_weights(found.value(), flush_cache);
-        if (status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound ||
-            status.code() == Code::kUnsupported) {
-          return ApiError::invalid("invalid_value", "model_path",
-                                   without_folder(status.message(), found.value(), path));
-        }
-        if (!status.ok()) {
-          return ApiError::from_status(status);
-        }
-        return answer_with(
-            Json(JsonObject{{"success", true},
-                            {"message", "the weights are replaced"},
-                            {"weight_version", context_.model().weights().version}}));
-      });
+  bodies_.look_up(std::move(transaction), [this, path, flush_cache](const Asker&) -> Prepared {
+    const Result<std::string> found = path_below(context_.options.weights_root, path);
+    if (!found.ok()) {
+      return ApiError::invalid("invalid_value", "model_path",
+                               "'model_path': " + found.status().message() + " (--weights-root)");
+    }
+    const Status status = context_.parts.control->update_weights(found.value(), flush_cache);
+    if (status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound ||
+        status.code() == Code::kUnsupported) {
+      return ApiError::invalid("invalid_value", "model_path",
+                               without_folder(status.message(), found.value(), path));
+    }
+    if (!status.ok()) {
+      return ApiError::from_status(status);
+    }
+    return answer_with(Json(JsonObject{{"success", true},
+                                       {"message", "the weights are replaced"},
+                                       {"weight_version", context_.model().weights().version}}));
+  });
 }
 
 }  // namespace plumb
