@@ -52,7 +52,13 @@ void append_violations(const BackendOptions& options, std::vector<Status>* viola
                                                            "', expected one of " +
                                                            join({ops.begin(), ops.end()}, ", "));
     }
-    check_name("--op", choice.substr(equals + 1));
+    const std::string backend = choice.substr(equals + 1);
+    check_name("--op", backend);
+    if (backend == "cpu" && options.backend != "cpu") {
+      violations->emplace_back(
+          Code::kInvalidArgument,
+          "--op: '" + choice + "', but ops of the back end cpu run with --backend cpu only");
+    }
   }
 }
 

@@ -117,6 +117,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_check_op_command());
   commands.push_back(make_check_logits_command());
   commands.push_back(make_bench_batch_command());
+  commands.push_back(make_bench_step_command());
   commands.push_back(make_reference_command());
   commands.push_back(make_doctor_command());
   commands.push_back(make_completion_command());

@@ -18,6 +18,7 @@ std::unique_ptr<Command> make_model_dummy_command();
 std::unique_ptr<Command> make_check_op_command();
 std::unique_ptr<Command> make_check_logits_command();
 std::unique_ptr<Command> make_bench_batch_command();
+std::unique_ptr<Command> make_bench_step_command();
 std::unique_ptr<Command> make_generate_command();
 std::unique_ptr<Command> make_reference_command();
 std::unique_ptr<Command> make_doctor_command();

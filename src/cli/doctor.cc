@@ -8,6 +8,7 @@
 #include "cli/backends.h"
 #include "cli/catalogue.h"
 #include "cli/commands.h"
+#include "cli/kernel_report.h"
 #include "cli/machine_facts.h"
 #include "cli/model_check.h"
 #include "cli/version.h"
@@ -93,6 +94,8 @@ class DoctorCommand final : public Command {
 
   void declare(CLI::App& app) override {
     app.add_option("MODEL", serving_.model, "also plan this model: memory, formats, kernels");
+    add_value(app, kernels_, "kernels",
+              "print only which kernel computes each tensor of the model, and why");
     add_value(app, json_, "json", "print JSON");
     add_struct(app, serving_.engine);
     add_struct(app, serving_.engine.scheduler);
@@ -101,6 +104,9 @@ class DoctorCommand final : public Command {
   }
 
   int run() override {
+    if (kernels_) {
+      return run_kernels();
+    }
     const MachineFacts machine = read_machine_facts();
     const std::vector<Part> parts = backend_parts(serving_.backend);
     std::optional<ModelCheck> model;
@@ -122,9 +128,23 @@ class DoctorCommand final : public Command {
  protected:
   void check(std::vector<Status>* violations) const override {
     append_violations(serving_, violations);
+    if (kernels_ && serving_.model.empty()) {
+      violations->emplace_back(Code::kInvalidArgument,
+                               "--kernels: whose? give a MODEL (a file, a folder or a name from "
+                               "`plumb model list`)");
+    }
   }
 
  private:
+  int run_kernels() const {
+    const Result<KernelReport> kernels = report_kernels(serving_);
+    if (!kernels.ok()) {
+      return report(kernels.status());
+    }
+    return print(json_ ? to_pretty_text(to_json(kernels.value())) + "\n"
+                       : to_text(kernels.value()));
+  }
+
   static std::vector<std::string> problems_of(const MachineFacts& machine,
                                               const std::vector<Part>& parts) {
     std::vector<std::string> problems;
@@ -187,6 +207,7 @@ class DoctorCommand final : public Command {
   }
 
   ServingOptions serving_;
+  bool kernels_ = false;
   bool json_ = false;
 };
 

@@ -1,49 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
-#include <new>
 
+#include "engine/engine_alloc_test_counter.h"
 #include "engine/engine_test_scene.h"
-
-namespace {
-
-// Counts while it is on. Tests of this executable are single-threaded.
-bool is_counting = false;        // NOLINT(*-avoid-non-const-global-variables)
-std::int64_t num_allocated = 0;  // NOLINT(*-avoid-non-const-global-variables)
-
-void* counted(std::size_t size) {
-  num_allocated += is_counting ? 1 : 0;
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) {
-    std::abort();
-  }
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  return counted(size);
-}
-
-void* operator new[](std::size_t size) {
-  return counted(size);
-}
-
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace plumb {
 namespace {
@@ -71,6 +30,21 @@ class ConstantModel final : public ScriptedModel {
   }
 };
 
+TEST(EngineAllocation, the_counter_sees_what_is_allocated) {
+  AllocationCount::begin();
+  auto* number = new std::int64_t(7);
+  void* aligned = std::aligned_alloc(64, 128);
+  const std::int64_t num_allocated = AllocationCount::end();
+  EXPECT_EQ(*number, 7);
+  EXPECT_NE(aligned, nullptr);
+  delete number;
+  std::free(aligned);
+  EXPECT_GE(num_allocated, 1);  // with a sanitizer operator new alone is counted
+  EXPECT_LE(num_allocated, 2);
+  AllocationCount::begin();
+  EXPECT_EQ(AllocationCount::end(), 0);
+}
+
 TEST(EngineAllocation, a_decode_step_allocates_its_events_and_nothing_else) {
   std::vector<SilentSink> sinks(3);  // they outlive the engine
   ScriptedBackend backend;
@@ -91,11 +65,11 @@ TEST(EngineAllocation, a_decode_step_allocates_its_events_and_nothing_else) {
     engine->step();
   }
   const std::int64_t num_events = sinks[0].num_events + sinks[1].num_events + sinks[2].num_events;
-  is_counting = true;
+  AllocationCount::begin();
   for (int i = 0; i < 40; ++i) {
     engine->step();
   }
-  is_counting = false;
+  const std::int64_t num_allocated = AllocationCount::end();
   const std::int64_t num_new_events =
       sinks[0].num_events + sinks[1].num_events + sinks[2].num_events - num_events;
   EXPECT_EQ(num_new_events, 120);

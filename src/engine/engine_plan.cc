@@ -164,7 +164,10 @@ void EngineCore::start(Sequence& seq, Clock::TimePoint now, StepStats* stats) {
       num_blocks_for(seq.prompt_len + seq.max_output, cache_->block_size()));
   seq.blocks.table.reserve(most_blocks);
   seq.blocks.owned.reserve(most_blocks);
-  seq.blocks.window.table.reserve(cache_->window() > 0 ? most_blocks : 0);
+  if (cache_->window() > 0) {
+    seq.blocks.window.table.reserve(most_blocks);
+    seq.blocks.window.owned.reserve(most_blocks);
+  }
   if (tiers_) {
     tiers_->on_start(seq);
   }

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/json.h"
+#include "base/trace_events.h"
 
 namespace plumb {
 namespace {
@@ -17,41 +17,22 @@ double microseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
-Json slice(const char* name, int track, Clock::TimePoint begin, std::chrono::nanoseconds duration,
-           JsonObject arguments = {}) {
-  return JsonObject{{"name", name},
-                    {"ph", "X"},
-                    {"ts", microseconds(begin.time_since_epoch())},
-                    {"dur", microseconds(duration)},
-                    {"pid", 1},
-                    {"tid", track},
-                    {"args", std::move(arguments)}};
-}
-
-Json track_name(int track, const char* name) {
-  return JsonObject{{"name", "thread_name"},
-                    {"ph", "M"},
-                    {"pid", 1},
-                    {"tid", track},
-                    {"args", JsonObject{{"name", name}}}};
-}
-
-void add_slices(const StepStats& step, Clock::TimePoint end, JsonArray* events) {
+void add_slices(const StepStats& step, Clock::TimePoint end, TraceEvents* events) {
   const Clock::TimePoint sampled = end - step.sample_time;
   const Clock::TimePoint begin = sampled - step.model_time;
-  events->push_back(slice("plan", kHostTrack, begin - step.plan_time, step.plan_time,
-                          {{"deciding_us", microseconds(step.planner_time)},
-                           {"num_admitted", step.num_admitted},
-                           {"num_preempted", step.num_preempted},
-                           {"num_evicted_blocks", step.num_evicted_blocks}}));
-  events->push_back(slice("model", kDeviceTrack, begin, step.model_time,
-                          {{"num_decode_rows", step.num_decode_rows},
-                           {"num_prefill_seqs", step.num_prefill_seqs},
-                           {"num_prefill_tokens", step.num_prefill_tokens},
-                           {"num_cached_tokens", step.num_cached_tokens},
-                           {"num_recompute_tokens", step.num_recompute_tokens}}));
-  events->push_back(slice("sample", kDeviceTrack, sampled, step.sample_time,
-                          {{"num_logits_rows", step.num_logits_rows}}));
+  events->add_slice("plan", kHostTrack, begin - step.plan_time, step.plan_time,
+                    {{"deciding_us", microseconds(step.planner_time)},
+                     {"num_admitted", step.num_admitted},
+                     {"num_preempted", step.num_preempted},
+                     {"num_evicted_blocks", step.num_evicted_blocks}});
+  events->add_slice("model", kDeviceTrack, begin, step.model_time,
+                    {{"num_decode_rows", step.num_decode_rows},
+                     {"num_prefill_seqs", step.num_prefill_seqs},
+                     {"num_prefill_tokens", step.num_prefill_tokens},
+                     {"num_cached_tokens", step.num_cached_tokens},
+                     {"num_recompute_tokens", step.num_recompute_tokens}});
+  events->add_slice("sample", kDeviceTrack, sampled, step.sample_time,
+                    {{"num_logits_rows", step.num_logits_rows}});
 }
 
 }  // namespace
@@ -98,14 +79,13 @@ Result<std::string> StepProfile::finish() {
     records.swap(records_);
     num_left_out = num_left_out_;
   }
-  JsonArray events{track_name(kHostTrack, "engine"), track_name(kDeviceTrack, "device")};
+  TraceEvents events;
+  events.add_track(kHostTrack, "engine");
+  events.add_track(kDeviceTrack, "device");
   for (const Record& record : records) {
     add_slices(record.step, record.end, &events);
   }
-  return to_text(JsonObject{{"traceEvents", std::move(events)},
-                            {"displayTimeUnit", "ms"},
-                            {"otherData", JsonObject{{"num_steps", std::ssize(records)},
-                                                     {"num_left_out", num_left_out}}}});
+  return events.finish({{"num_steps", std::ssize(records)}, {"num_left_out", num_left_out}});
 }
 
 }  // namespace plumb

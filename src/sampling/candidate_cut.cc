@@ -60,6 +60,7 @@ void CandidateCutter::fill_buckets(std::span<const float> z, bool with_mass) {
 void CandidateCutter::gather(std::span<const float> z, std::size_t bucket,
                              const CandidateCut& within) {
   members_.clear();
+  members_.reserve(z.size());  // so that no later distribution makes it grow
   for (std::size_t i = 0; i < z.size(); ++i) {
     const auto id = static_cast<TokenId>(i);
     if (bucket_of(z[i]) == bucket && within.keeps(z[i], id)) {

@@ -35,7 +35,7 @@ struct CandidateCut {
 /// holds the cut is sorted.
 ///
 /// Thread  device.
-/// Cost    O(V), plus sorting one bucket; allocates only until its buffers have grown.
+/// Cost    O(V), plus sorting one bucket; allocates in its first calls only, as long as V stays.
 class CandidateCutter {
  public:
   /// Top-k, then top-p on what is left, renormalised, then min-p. With `joint`, top-p counts the

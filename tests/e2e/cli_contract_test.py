@@ -350,6 +350,84 @@ class Commands(unittest.TestCase):
         self.assertIn("kv cache", text.stdout.decode())
         self.assertEqual(e2e.run("doctor", self.folder / "none.gguf").returncode, 1)
 
+    def test_doctor_names_the_kernel_of_every_tensor(self):
+        model = e2e.dummy(self.folder, "mixed.gguf", "--quant", "Q4_K_M", "--preset", "smollm2-135m")
+        inspected = json.loads(e2e.run("model", "inspect", model, "--json").stdout)
+        report = json.loads(e2e.run("doctor", "--kernels", model, "--json", "--cpu-tier", "avx2",
+                                    "--threads", "1").stdout)
+        self.assertEqual((report["linear"], report["tier"]), ("cpu", "avx2"))
+        self.assertEqual(report["vectors"] + sum(t["tensors"] for t in report["tensors"]),
+                         len(inspected["tensors"]))
+        by_pattern = {}
+        for tensor in report["tensors"]:
+            by_pattern.setdefault(tensor["pattern"], []).append(tensor)
+            rows, cols = tensor["shape"]
+            self.assertEqual(tensor["layout"], "panels.r8")
+            self.assertEqual([p["rows"] for p in tensor["products"]], [1, 8, 512])
+            for product in tensor["products"]:
+                self.assertEqual(product["kernel"], "linear.avx2." + tensor["format"])
+                self.assertEqual(product["next"], "linear.unpacked_rows")
+                self.assertGreater(product["next_cost_us"], product["cost_us"])
+            if tensor["format"] == "Q8_0":  # rows fill whole panels of eight: the file's bytes
+                self.assertEqual(tensor["bytes"], tensor["tensors"] * rows * cols // 32 * 34)
+        self.assertEqual(sum(t["tensors"] for t in by_pattern["blk.*.attn_q.weight"]), 30)
+        self.assertTrue(by_pattern["token_embd.weight"][0]["looked_up"])
+        text = e2e.run("doctor", "--kernels", model).stdout.decode()
+        self.assertIn("blk.*.ffn_down.weight", text)
+        self.assertIn("products of all tensors: ", text)
+
+    def test_doctor_says_who_computes_where_the_cpus_kernels_do_not(self):
+        for arguments, layouts in ((["--op", "linear=ref"], {"panels.r8", "panels.r16"}),
+                                   (["--backend", "ref"], {"rows"})):
+            done = e2e.run("doctor", "--kernels", self.model, "--json", *arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            tensors = json.loads(done.stdout)["tensors"]
+            self.assertEqual({p["kernel"] for t in tensors for p in t["products"]}, {"linear.ref"})
+            self.assertLessEqual({t["layout"] for t in tensors}, layouts)
+
+    def test_ops_of_the_cpus_back_end_need_its_streams(self):
+        for command in (["doctor"], ["bench", "step"]):
+            done = e2e.run(*command, self.model, "--backend", "ref", "--op", "linear=cpu")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--op: 'linear=cpu'", done.stderr.decode())
+
+    def test_doctor_kernels_needs_a_model_that_is_one(self):
+        done = e2e.run("doctor", "--kernels")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--kernels: ", done.stderr.decode())
+        done = e2e.run("doctor", "--kernels", self.folder / "none.gguf")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("none.gguf' is neither a file, a folder nor a known name", done.stderr.decode())
+        done = e2e.run("doctor", "--kernels", self.path("notes.txt", "no model"))
+        self.assertEqual(done.returncode, 1)
+        self.assertTrue(one_line(done.stderr), done.stderr)
+        self.assertIn("notes.txt", done.stderr.decode())
+
+    def test_a_profiled_step_adds_up_and_is_drawn(self):
+        trace = self.folder / "step.json"
+        done = e2e.run("bench", "step", self.model, "--batch", 2, "--depth", 40, "--input-len", 50,
+                       "--rounds", 3, "--profile", "--trace", trace, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual([s["step"] for s in report["steps"]], ["decode", "prefill"])
+        self.assertEqual([s["tokens"] for s in report["steps"]], [2, 50])
+        self.assertTrue(all(rate > 0 for rate in report["machine"].values()))
+        for step in report["steps"]:
+            profile = step["profile"]
+            self.assertAlmostEqual(profile["ops_us"], sum(op["time_us"] for op in profile["ops"]), 3)
+            self.assertAlmostEqual(profile["wall_us"], profile["ops_us"] + profile["between_ops_us"] +
+                                   profile["beside_model_us"], 3)
+            self.assertGreaterEqual({op["op"] for op in profile["ops"]}, {"paged_attention", "argmax"})
+        slices = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "X"]
+        calls = sum(op["calls"] for s in report["steps"] for op in s["profile"]["ops"])
+        self.assertEqual(len(slices), calls + 6)  # and for each step: itself, model, choose
+        done = e2e.run("bench", "step", self.model, "--trace", trace)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--trace: there is nothing to draw without --profile", done.stderr.decode())
+        done = e2e.run("bench", "step", self.model, "--depth", 1_000_000)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--depth", done.stderr.decode())
+
     def test_bad_model_files_give_one_line_with_the_offset(self):
         content = self.model.read_bytes()
         cut = self.path("cut.gguf", content[:1000])

@@ -306,6 +306,9 @@ void paged_attention(const PagedAttention& args, Stream& any_stream) {
   const std::vector<std::int64_t>& begins = stream.item_begins();
   const std::int64_t num_items = items.num_tiles * s.num_kv_heads;
   const int num_threads = stream.pool().num_threads();
+  for (int worker = 0; worker < num_threads; ++worker) {
+    work_of(stream, worker, s);  // a worker that is late once allocates nothing in a later call
+  }
   const bool split = items.num_chunks > 1 && num_threads > 1 && num_items < 8 * num_threads;
   if (!split) {
     stream.pool().run(num_items, 1, [&](std::int64_t begin, std::int64_t end, int worker) {

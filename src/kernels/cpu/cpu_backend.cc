@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/thread.h"
-#include "kernels/cpu/cpu_features.h"
 #include "kernels/cpu/cpu_stream.h"
+#include "kernels/cpu/linear_registry.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/panel_layout.h"
 #include "kernels/cpu/slab_allocator.h"
@@ -16,10 +16,10 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(bool wide, int num_threads)
-      : wide_(wide),
-        num_threads_(num_threads),
-        kernels_(wide ? cpu_avx512::kernel_table() : cpu_avx2::kernel_table()),
+  CpuBackend(CpuTier tier, int num_threads)
+      : num_threads_(num_threads),
+        kernels_(cpu::kernel_table_of(tier)),
+        linear_kernels_(tier, kernels_),
         weights_(host_allocator()) {
 #define PLUMB_SET_OP(Args, name) ops_.name = cpu::name;
     PLUMB_OP_LIST(PLUMB_SET_OP)
@@ -31,7 +31,8 @@ class CpuBackend final : public Backend {
   }
 
   std::string arch() const override {
-    return std::string(wide_ ? "avx512-vnni" : "avx2") + ", " + std::to_string(num_threads_) +
+    const bool is_wide = linear_kernels_.tier() == CpuTier::kAvx512;
+    return std::string(is_wide ? "avx512-vnni" : "avx2") + ", " + std::to_string(num_threads_) +
            (num_threads_ == 1 ? " thread" : " threads");
   }
 
@@ -44,7 +45,7 @@ class CpuBackend final : public Backend {
     if (pool == nullptr) {
       pool = std::make_unique<cpu::ComputePool>(num_threads_);
     }
-    return std::make_unique<cpu::CpuStream>(kernels_, std::move(pool));
+    return std::make_unique<cpu::CpuStream>(kernels_, linear_kernels_, std::move(pool));
   }
 
   // Without compute threads.
@@ -63,29 +64,31 @@ class CpuBackend final : public Backend {
   }
 
  private:
-  const bool wide_;
   const int num_threads_;
   const cpu::KernelTable kernels_;
+  const cpu::LinearRegistry linear_kernels_;
   cpu::SlabAllocator weights_;
   OpTable ops_;
   std::unique_ptr<cpu::ComputePool> pack_pool_;  ///< becomes the first stream's
 };
 
 Result<Weight> CpuBackend::pack(const RawMatrix& raw) {
-  const std::optional<cpu::PanelType> type = cpu::panel_type(raw.dtype);
-  if (!type) {
-    return Status{Code::kUnsupported, "no cpu kernel for weights of type " +
-                                          std::string(to_text(raw.dtype)) +
-                                          "; convert the checkpoint to another type"};
-  }
   if (raw.cols % traits(raw.dtype).block_elems != 0) {
     return Status{Code::kInvalidArgument, "a row of " + std::to_string(raw.cols) +
                                               " elements is not a multiple of the block of " +
                                               std::string(to_text(raw.dtype))};
   }
-  const int rows = kernels_.panel_rows;
+  const cpu::LinearDesc desc{
+      .dtype = raw.dtype, .n = raw.rows, .k = raw.cols, .num_threads = num_threads_};
+  const cpu::LinearKernel* kernel = linear_kernels_.choose(desc).kernel;
+  if (kernel == nullptr) {
+    return Status{Code::kUnsupported, "no cpu kernel for weights of type " +
+                                          std::string(to_text(raw.dtype)) +
+                                          "; convert the checkpoint to another type"};
+  }
+  const int rows = kernel->panel_rows;
   const std::int64_t num_panels = (raw.rows + rows - 1) / rows;
-  const std::int64_t panel_bytes = cpu::panel_bytes(*type, rows, raw.cols);
+  const std::int64_t panel_bytes = cpu::panel_bytes(kernel->type, rows, raw.cols);
   PLUMB_ASSIGN(Buffer storage, weights_.allocate(num_panels * panel_bytes));
   if (pack_pool_ == nullptr) {
     pack_pool_ = std::make_unique<cpu::ComputePool>(num_threads_);
@@ -93,7 +96,7 @@ Result<Weight> CpuBackend::pack(const RawMatrix& raw) {
   auto* panels = static_cast<unsigned char*>(storage.address());
   pack_pool_->run(num_panels, 4, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i) {
-      cpu::pack_panel(raw, *type, rows, i, panels + i * panel_bytes);
+      cpu::pack_panel(raw, kernel->type, rows, i, panels + i * panel_bytes);
     }
   });
   return Weight(raw.dtype, raw.rows, raw.cols, &cpu::panel_layout(rows), std::move(storage));
@@ -102,17 +105,9 @@ Result<Weight> CpuBackend::pack(const RawMatrix& raw) {
 }  // namespace
 
 Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuBackendOptions& options) {
-  if (!cpu::has_avx2()) {
-    return Status{Code::kUnsupported, "this processor lacks AVX2, FMA or F16C"};
-  }
-  const bool has_wide = cpu::has_avx512();
-  if (options.tier == CpuTier::kAvx512 && !has_wide) {
-    return Status{Code::kUnsupported,
-                  "this processor lacks AVX-512 with VNNI; choose the tier avx2 or auto"};
-  }
+  PLUMB_ASSIGN(const CpuTier tier, cpu::resolve_tier(options.tier));
   const int num_threads = options.num_threads > 0 ? options.num_threads : num_usable_cores();
-  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(
-      has_wide && options.tier != CpuTier::kAvx2, std::max(num_threads, 1)));
+  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(tier, std::max(num_threads, 1)));
 }
 
 }  // namespace plumb

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/compute_pool.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/linear_registry.h"
 #include "tensor/host_allocator.h"
 
 namespace plumb::cpu {
@@ -14,12 +15,16 @@ namespace plumb::cpu {
 /// The compute threads and the kernels that the ops of this back end run with.
 class CpuStream final : public HostStream {
  public:
-  CpuStream(const KernelTable& kernels, std::unique_ptr<ComputePool> pool)
+  CpuStream(const KernelTable& kernels, const LinearRegistry& linear_kernels,
+            std::unique_ptr<ComputePool> pool)
       : kernels_(kernels),
+        linear_kernels_(linear_kernels),
         pool_(std::move(pool)),
         work_(static_cast<std::size_t>(pool_->num_threads())) {}
 
   const KernelTable& kernels() const { return kernels_; }
+
+  const LinearRegistry& linear_kernels() const { return linear_kernels_; }
 
   ComputePool& pool() { return *pool_; }
 
@@ -34,6 +39,7 @@ class CpuStream final : public HostStream {
 
  private:
   const KernelTable& kernels_;
+  const LinearRegistry& linear_kernels_;
   std::unique_ptr<ComputePool> pool_;
   std::vector<Buffer> work_;
   Buffer shared_work_;

@@ -79,6 +79,12 @@ struct RotateHeads {
   float magnitude = 1.0F;
 };
 
+/// What a probe did. The sum keeps the work from being left out.
+struct ProbeResult {
+  std::int64_t count = 0;  ///< multiply-adds, or bytes
+  float sum = 0.0F;
+};
+
 /// The kernels of one instruction level.
 struct KernelTable {
   int panel_rows = 0;                                         ///< R
@@ -117,6 +123,11 @@ struct KernelTable {
   void (*to_half)(const float* x, std::int64_t n, std::uint16_t* y) = nullptr;  ///< saturating
   std::int32_t (*argmax)(const float* x, std::int64_t n, float* best) = nullptr;
   float (*log_sum_exp)(const float* x, std::int64_t n) = nullptr;
+  // Probes of what a core does at most.
+  ProbeResult (*probe_fma)(std::int64_t rounds) = nullptr;    ///< float32
+  ProbeResult (*probe_dot8)(std::int64_t rounds) = nullptr;   ///< 8-bit products
+  ProbeResult (*probe_dot16)(std::int64_t rounds) = nullptr;  ///< 16-bit products
+  ProbeResult (*probe_read)(const unsigned char* p, std::int64_t num_bytes) = nullptr;
 };
 
 }  // namespace plumb::cpu

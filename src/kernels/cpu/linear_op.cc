@@ -23,8 +23,7 @@ constexpr std::size_t kMaxOutputs = 4;
 /// One output and its place in the list of panels.
 struct Target {
   const LinearOutput* output = nullptr;
-  PanelType type = kTypeF32;
-  bool has_kernel = false;
+  const LinearKernel* kernel = nullptr;
   std::int64_t first = 0;  ///< panel in the list
   std::int64_t num_panels = 0;
 };
@@ -43,24 +42,32 @@ bool reads_halves(PanelType type) {
   return type == kTypeQ2_K || type == kTypeQ3_K || type == kTypeQ6_K;
 }
 
-Plan make_plan(const Linear& args, const KernelTable& kernels) {
+Plan make_plan(const Linear& args, CpuStream& stream) {
   Plan plan;
-  const std::int64_t rows = kernels.panel_rows;
+  const std::int64_t rows = stream.kernels().panel_rows;
   for (const LinearOutput& output : args.outputs) {
+    const Weight& weight = *output.weight;
     Target& target = plan.targets[plan.num_targets++];
     target.output = &output;
     target.first = plan.num_panels;
-    target.num_panels = (output.weight->rows() + rows - 1) / rows;
-    target.has_kernel = panel_rows(output.weight->layout()) == rows;
-    if (target.has_kernel) {
-      target.type = *panel_type(output.weight->dtype());
-      plan.rounds |= target.type == kTypeQ13;
-      plan.quantizes |= target.type > kTypeBF16 && target.type != kTypeQ13;
-      plan.needs_halves |= reads_halves(target.type);
+    target.num_panels = (weight.rows() + rows - 1) / rows;
+    target.kernel = stream.linear_kernels()
+                        .choose({.dtype = weight.dtype(),
+                                 .m = args.x.dim(0),
+                                 .n = weight.rows(),
+                                 .k = weight.cols(),
+                                 .layout = weight.layout(),
+                                 .num_threads = stream.pool().num_threads()})
+                        .kernel;
+    if (target.kernel->product != nullptr) {
+      const PanelType type = target.kernel->type;
+      plan.rounds |= type == kTypeQ13;
+      plan.quantizes |= type > kTypeBF16 && type != kTypeQ13;
+      plan.needs_halves |= reads_halves(type);
     }
     plan.num_panels += target.num_panels;
   }
-  plan.panels_at_once = plan.rounds ? kernels.q13_panels : 1;
+  plan.panels_at_once = plan.rounds ? stream.kernels().q13_panels : 1;
   return plan;
 }
 
@@ -127,7 +134,7 @@ PanelProduct product_of(const Linear& args, const Target& target, int rows) {
   const LinearOutput& output = *target.output;
   PanelProduct p;
   p.panels = reinterpret_cast<const unsigned char*>(output.weight->bytes().data());
-  p.panel_bytes = panel_bytes(target.type, rows, output.weight->cols());
+  p.panel_bytes = panel_bytes(target.kernel->type, rows, output.weight->cols());
   p.n = output.weight->rows();
   p.k = output.weight->cols();
   p.x_tiles = args.scratch.as<const unsigned char>();
@@ -150,7 +157,7 @@ void multiply(const Linear& args, const Plan& plan, std::int64_t begin, std::int
     if (first >= last) {
       continue;
     }
-    if (!target.has_kernel) {
+    if (target.kernel->product == nullptr) {
       if (row_begin == 0) {
         multiply_rows(args, *target.output, first * kernels.panel_rows,
                       std::min(last * kernels.panel_rows, target.output->weight->rows()),
@@ -163,7 +170,7 @@ void multiply(const Linear& args, const Plan& plan, std::int64_t begin, std::int
     p.panel_end = last;
     p.row_begin = row_begin;
     p.row_end = row_end;
-    kernels.product[target.type](p);
+    target.kernel->product(p);
   }
 }
 
@@ -171,7 +178,7 @@ void multiply(const Linear& args, const Plan& plan, std::int64_t begin, std::int
 void run_linear(const Linear& args, CpuStream& stream) {
   const std::int64_t m = args.x.dim(0);
   const KernelTable& kernels = stream.kernels();
-  const Plan plan = make_plan(args, kernels);
+  const Plan plan = make_plan(args, stream);
   if (plan.quantizes || plan.rounds) {
     quantize_rows(args, plan, stream);
   }
@@ -208,14 +215,16 @@ void linear(const Linear& args, Stream& any_stream) {
     return;
   }
   CpuStream& stream = cpu_stream(any_stream);
-  std::array<LinearOutput, kMaxOutputs> outputs;
-  std::copy(args.outputs.begin(), args.outputs.end(), outputs.begin());
-  auto* const end = outputs.begin() + args.outputs.size();
-  auto* const middle = std::stable_partition(outputs.begin(), end, is_q13);
-  for (const std::span<LinearOutput> part :
-       {std::span(outputs.begin(), middle), std::span(middle, end)}) {
-    if (!part.empty()) {
-      run_linear({args.x, part, args.scratch}, stream);
+  for (const bool rounded : {true, false}) {
+    std::array<LinearOutput, kMaxOutputs> outputs;
+    std::size_t count = 0;
+    for (const LinearOutput& output : args.outputs) {
+      if (is_q13(output) == rounded) {
+        outputs[count++] = output;
+      }
+    }
+    if (count > 0) {
+      run_linear({args.x, std::span(outputs).first(count), args.scratch}, stream);
     }
   }
 }

@@ -10,6 +10,7 @@ void add_block_products(cpu::KernelTable* table);
 void add_super_block_products(cpu::KernelTable* table);
 void add_float_products(cpu::KernelTable* table);
 void add_q13_products(cpu::KernelTable* table);
+void add_probe(cpu::KernelTable* table);
 void add_quantize(cpu::KernelTable* table);
 void add_attention(cpu::KernelTable* table);
 void add_elementwise(cpu::KernelTable* table);

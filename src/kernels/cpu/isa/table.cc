@@ -9,6 +9,7 @@ cpu::KernelTable kernel_table() {
   add_super_block_products(&table);
   add_float_products(&table);
   add_q13_products(&table);
+  add_probe(&table);
   add_quantize(&table);
   add_attention(&table);
   add_elementwise(&table);
