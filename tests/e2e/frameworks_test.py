@@ -3,6 +3,7 @@
 
 import asyncio
 import os
+import typing
 import unittest
 
 import plumb_e2e as e2e

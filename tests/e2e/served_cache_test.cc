@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "e2e/served_scene.h"
+#include "net/frame_publisher.h"
 #include "support/raw_client.h"
 
 namespace plumb {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "served_scene.h"
+#include "server/response_store.h"
 
 namespace plumb {
 namespace {
