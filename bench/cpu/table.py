@@ -23,14 +23,15 @@ def cell(record, name, scale):
 
 
 def cells(record, scale):
-    """One row of the table; HEADER names the columns."""
+    """One row of the table; HEADER names the columns, the last one holds the verdict and the ratio that it judges."""
     floor = record.get("floor")
     met = {True: "met", False: "MISSED", None: "not judged" if record["bar"] else ""}[record["met"]]
     ratio = record["ratio_to_best"]
+    judged = f" ({record['bar_ratio']:.2f})" if record["bar_ratio"] else ""
     return [f"{record['row']}, {record['unit']}",
             *(cell(record, name, scale) for name in (what.PLUMB, *what.PEERS)),
             f"{number(floor['tok_s'], record['unit'])} ({100 * floor['share']:.0f} %)" if floor and floor["share"] else "–",
-            f"{ratio:.2f} x" if ratio else "–", (record["bar"] or "–").replace(">=", "≥").replace(" x ", " × "), met]
+            f"{ratio:.2f} x" if ratio else "–", (record["bar"] or "–").replace(">=", "≥").replace(" x ", " × "), met + judged]
 
 
 def scales():

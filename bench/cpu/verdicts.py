@@ -87,13 +87,15 @@ def verdict(row, tier, results, failures, weight_bytes):
     best = (max if row.more_is_better else min)(known, default=None)
     record = {"row": row.name, "figure": row.figure, "unit": row.unit, "stats": stats, "missing": missing,
               "ratios": {name: ratio_of(row, plumb, value) for name, value in figures.items() if value},
-              "ratio_to_best": ratio_of(row, plumb, best), "bar": bar.text() if bar else None, "met": None}
+              "ratio_to_best": ratio_of(row, plumb, best), "bar": bar.text() if bar else None, "bar_ratio": None,
+              "met": None}
     floor = floor_of(row, results, weight_bytes)
     if floor:
         record["floor"] = {"bytes_per_s": round(floor[0]), "weight_bytes": weight_bytes[row.job.model],
                            "tok_s": round(floor[1], 2), "share": round(plumb / floor[1], 3) if plumb else None}
     if bar:
         ratio = record["ratio_to_best"] if bar.against == "best" else record["ratios"].get(bar.against)
+        record["bar_ratio"] = ratio
         at_floor = bar.or_floor and floor and plumb and plumb >= what.FLOOR_SHARE * floor[1]
         if plumb is None or ratio is not None or at_floor:  # without the peer there is nothing to judge
             record["met"] = bool((ratio is not None and ratio >= bar.least) or at_floor)

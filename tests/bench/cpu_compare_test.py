@@ -97,7 +97,7 @@ class Verdicts(unittest.TestCase):
     def test_ratios_are_of_medians_and_above_one_is_better(self):
         v = verdict("decode/Q4_1", "avx512", plumb=[240, 250, 270], llama=[90, 100, 110], ik=[120, 125, 130])
         self.assertEqual(v["ratios"], {what.LLAMA: 2.5, what.IK: 2.0})
-        self.assertEqual((v["ratio_to_best"], v["bar"], v["met"]), (2.0, ">= 2.5 x llama.cpp", True))
+        self.assertEqual((v["ratio_to_best"], v["bar"], v["bar_ratio"], v["met"]), (2.0, ">= 2.5 x llama.cpp", 2.5, True))
         self.assertEqual(v["missing"], {what.OPENVINO: "gives no such figure"})
 
     def test_just_below_is_missed(self):
@@ -161,7 +161,7 @@ class Table(unittest.TestCase):
     def test_a_row_shows_medians_spread_ratio_bar_and_verdict(self):
         v = verdict("decode/Q4_1", "avx512", plumb=[250, 250, 250], llama=[99.5, 99.5, 99.5])
         self.assertEqual(table.cells(v, 1.0), ["decode/Q4_1, tok/s", "250 ± 0 %", "99.5 ± 0 %", "–", "–", "–", "2.51 x",
-                                               "≥ 2.5 × llama.cpp", "met"])
+                                               "≥ 2.5 × llama.cpp", "met (2.51)"])
 
     def test_bytes_are_shown_in_their_unit(self):
         v = verdict("memory/Q4_1", "avx512", plumb=[2e8], llama=[1e8])
