@@ -42,7 +42,8 @@ EMBEDDING = {"/v1/embeddings", "/v1/score", "/v1/rerank", "/rerank", "/v2/rerank
 # What brings a server into the state in which an operation answers 200, and out of the one it leaves.
 BEFORE = {"/start_profile": "/stop_profile", "/stop_profile": "/start_profile",
           "/resume_memory_occupation": "/release_memory_occupation"}
-AFTER = {"/pause_generation": "/continue_generation", "/release_memory_occupation": "/resume_memory_occupation"}
+AFTER = {"/pause_generation": "/continue_generation", "/release_memory_occupation": "/resume_memory_occupation",
+         "/resume_memory_occupation": "/resume_memory_occupation"}
 KNOWN_IDS = {"/v1/models/{id}": [MODEL], "/web/{id}": ["chat.js", "chat.css", "icon.svg"]}
 
 
