@@ -76,7 +76,7 @@ void MemoryRoutes::resume(FieldReader& fields, Transaction transaction) {
   change(fields, std::move(transaction), &ModelControl::resume, "resumed");
 }
 
-void MemoryRoutes::change(FieldReader& fields, Transaction transaction, Change change,
+void MemoryRoutes::change(FieldReader& fields, Transaction transaction, Change how,
                           const char* done) {
   const MemoryTags tags = read_tags(fields);
   if (fields.ok() && context_.parts.control == nullptr) {
@@ -87,8 +87,8 @@ void MemoryRoutes::change(FieldReader& fields, Transaction transaction, Change c
   }
   bodies_.look_up(
       std::move(transaction),
-      [control = context_.parts.control, tags, change, done](const Asker&) -> Prepared {
-        const Result<MemoryTags> changed = (control->*change)(tags);
+      [control = context_.parts.control, tags, how, done](const Asker&) -> Prepared {
+        const Result<MemoryTags> changed = (control->*how)(tags);
         return changed.ok() ? answer_with(memory_answer(done, changed.value(), control->released()))
                             : Prepared(memory_error(changed.status()));
       });

@@ -21,7 +21,7 @@ class MemoryRoutes {
   void release(FieldReader& fields, Transaction transaction);
   void resume(FieldReader& fields, Transaction transaction);
   using Change = Result<MemoryTags> (ModelControl::*)(const MemoryTags& tags);
-  void change(FieldReader& fields, Transaction transaction, Change change, const char* done);
+  void change(FieldReader& fields, Transaction transaction, Change how, const char* done);
 
   const RouteContext& context_;
   BodyPreparation& bodies_;
