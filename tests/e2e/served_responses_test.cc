@@ -554,9 +554,7 @@ TEST(ServedResponses, the_stream_of_an_interrupted_response_tells_its_failure) {
   {
     const auto store = ResponseStore::open(path, {}, system_clock());
     ASSERT_TRUE(store.ok());
-    StoredResponse stored;
-    stored.id = "resp_1";
-    stored.is_running = true;
+    StoredResponse stored{.id = "resp_1", .is_running = true};
     stored.response = R"({"id":"resp_1","status":"in_progress","background":true,"output":[]})";
     stored.inputs = "[]";
     store.value()->put(stored, [](const Status& kept) { EXPECT_TRUE(kept.ok()); });
