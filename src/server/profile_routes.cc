@@ -83,7 +83,7 @@ void ProfileRoutes::start_profile(FieldReader& fields, Transaction transaction) 
 // One of so many steps ends by itself.
 void ProfileRoutes::watch_profile(std::uint64_t number) {
   context_.loop.run_after(kProfilePause, [this, number] {
-    if (number != number_) {
+    if (number != number_ || context_.life.is_stopping()) {
       return;
     }
     if (!context_.parts.steps->profile().is_complete()) {
