@@ -197,7 +197,7 @@ class Embeddings(unittest.TestCase):
 
         def ask():  # until one of them is caught on its way
             while not answers or answers[-1][0] == 200:
-                answers.append(self.server.post("/v1/embeddings", {"input": ["red house " * 12] * 100}, headers={"x-request-id": "mine"}))
+                answers.append(self.server.post("/v1/embeddings", {"input": ["red house " * 10] * 100}, headers={"x-request-id": "mine"}))
 
         client = threading.Thread(target=ask)
         client.start()

@@ -174,8 +174,9 @@ class Responses(e2e.ServedCase):
                 tool_choice="required" if turn < 2 else "none", max_output_tokens=200,
                 input=[{"type": "function_call_output", "call_id": call.call_id,
                         "output": "sunny"}])
-            self.assertGreater(response.usage.input_tokens, tokens)
-            tokens = response.usage.input_tokens
+            if turn < 2:  # with "none" the model is not told of tools
+                self.assertGreater(response.usage.input_tokens, tokens)
+                tokens = response.usage.input_tokens
         self.assertTrue(all(item.type == "message" for item in response.output))
         items = self.client.responses.input_items.list(response.id)
         self.assertEqual([item.type for item in items], ["function_call_output"])

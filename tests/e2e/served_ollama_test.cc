@@ -215,7 +215,7 @@ TEST(ServedOllama, the_model_is_described) {
     const Json show = scene.post("/api/show", "{\"model\":\"" + std::string(name) + "\"}");
     EXPECT_EQ(text_at(show, {"model_info", "general.architecture"}), "llama");
     EXPECT_EQ(int_at(show, {"model_info", "llama.context_length"}), 2048);
-    EXPECT_EQ(text_at(show, {"capabilities"}), R"(["completion"])");
+    EXPECT_EQ(text_at(show, {"capabilities"}), R"(["completion","tools"])");
     EXPECT_NE(text_at(show, {"template"}).find("<|im_start|>"), std::string::npos);
   }
   EXPECT_EQ(text_at(parse_json(scene.send("GET", "/api/version").body).value(), {"version"}),
@@ -268,7 +268,6 @@ TEST(ServedOllama, errors_are_a_text) {
       {"POST", kChat, R"({"model":"tiny:7b","messages":[]})", 404, "served is 'tiny'"},
       {"POST", kChat, hello(R"("format":"xml")"), 400, "'format'"},
       {"POST", kChat, hello(R"("format":{"type":"nothing"})"), 400, "'format'"},
-      {"POST", kChat, hello(R"("tools":[{"function":{"name":"f"}}])"), 400, "'tools'"},
       {"POST", kGenerate, "[]", 400, "'body'"},
       {"POST", kGenerate, body(R"("prompt":"x","suffix":"y")"), 400, "'suffix'"},
       {"POST", kGenerate, body(R"("prompt":"x","context":[99999])"), 400, "'context'"},

@@ -129,13 +129,15 @@ INSTANTIATE_TEST_SUITE_P(Formats, ServedTools,
                                          "deepseek_v31", "llama3"),
                          [](const auto& tested) { return std::string(tested.param); });
 
-TEST(ServedParsing, a_template_that_knows_no_tools_is_said) {
+TEST(ServedParsing, where_the_template_knows_no_tools_the_system_message_tells_of_them) {
   ServedScene scene;
-  const Json error = scene.post(kChat, chat(R"("tool_choice":"auto")"), 400);
-  EXPECT_EQ(text_at(error, {"error", "code"}), "unsupported_parameter");
-  EXPECT_EQ(text_at(error, {"error", "param"}), "tools");
-  EXPECT_NE(text_at(error, {"error", "message"}).find("tool_choice 'required'"), std::string::npos);
-  scene.post(kChat, chat(R"("tool_choice":"none")"));
+  const Json told = scene.post(kChat, chat(R"("tool_choice":"auto")"));
+  const Json untold = scene.post(kChat, chat(R"("tool_choice":"none")"));
+  EXPECT_GT(int_at(told, {"usage", "prompt_tokens"}),
+            int_at(untold, {"usage", "prompt_tokens"}) + 50);
+  const Json call =
+      scene.post(kChat, chat(R"("tool_choice":"required","parallel_tool_calls":false)"));
+  expect_arguments(at(call, {"choices", 0, "message", "tool_calls", 0}));
 }
 
 TEST(ServedParsing, an_allowed_tool_is_the_only_one_called) {
