@@ -52,7 +52,8 @@ class ReferenceCommand final : public Command {
     return print(
         kHead + options_section<ServerOptions>("Server") +
         options_section<ResponseOptions>("Responses API") +
-        options_section<ChatStyle>("Chat completions") + options_section<EngineOptions>("Engine") +
+        options_section<ChatStyle>("Chat completions") +
+        options_section<AccessLogOptions>("Access log") + options_section<EngineOptions>("Engine") +
         options_section<SchedulerOptions>("Scheduler") +
         options_section<GrammarOptions>("Grammars") +
         options_section<ParserOptions>("Parsers of answers") +

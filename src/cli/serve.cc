@@ -57,6 +57,7 @@ class ServeCommand final : public Command {
     add_struct(app, server_);
     add_struct(app, server_.responses);
     add_struct(app, server_.chat);
+    add_struct(app, server_.access);
     add_struct(app, serving_.engine);
     add_struct(app, serving_.grammar);
     add_struct(app, serving_.parsers);
@@ -183,6 +184,7 @@ class ServeCommand final : public Command {
     info.as_object().set("server", options_to_json(bind_options(server_)));
     info.as_object().set("responses", options_to_json(bind_options(server_.responses)));
     info.as_object().set("chat", options_to_json(bind_options(server_.chat)));
+    info.as_object().set("access", options_to_json(bind_options(server_.access)));
     return info;
   }
 

@@ -218,9 +218,7 @@ void Call::count_tokens(const ChoiceDelta& delta) {
     return;
   }
   metrics_.measures.time_to_first_token.observe(seconds_since(transaction_.received, now));
-  if (transaction_.trace != nullptr) {
-    transaction_.trace->on_first_token(now);
-  }
+  transaction_.on_first_token(now);
 }
 
 void Call::write_delta(const ChoiceDelta& delta) {
@@ -281,9 +279,7 @@ void Call::on_end(ChoiceEnd end) {
     return;
   }
   metrics_.count_end(end, seconds_since(transaction_.received, loop_.now()));
-  if (transaction_.trace != nullptr) {
-    transaction_.trace->on_end(end);
-  }
+  transaction_.on_end(end);
   choices_[static_cast<std::size_t>(end.index)].end = end;
   if (setup_.stream) {
     open_stream();

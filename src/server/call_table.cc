@@ -101,6 +101,11 @@ void CallTable::run_call(std::uint64_t id, Transaction transaction,
                          std::unique_ptr<ResponseFormat> format, const Call::Setup& setup,
                          const GenerationParams& params, std::vector<ChoiceRequest> choices,
                          std::function<void()> on_forgotten) {
+  if (transaction.access != nullptr) {
+    transaction.access->model = context_.served_name();
+    transaction.access->is_stream = params.stream;
+    transaction.access->choices_per_prompt = params.choices_per_prompt;
+  }
   traces_.begin(params, &transaction, &choices);
   auto call = std::make_unique<Call>(context_.loop, context_.options, context_.metrics,
                                      std::move(transaction), std::move(format), setup,

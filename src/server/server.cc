@@ -117,6 +117,7 @@ Result<std::unique_ptr<Server>> Server::create(const ServerOptions& options,
 
 // Everything that routes need is there before the port opens.
 Status Server::start() {
+  PLUMB_ASSIGN(access_log_, AccessLog::open(options_.access.access_log));
   PLUMB_ASSIGN(loop_, IoContext::create("http", parts_.clock));
   const RouteContext context{options_, parts_, limits_, keys_, metrics_, life_, router_, *loop_};
   PLUMB_ASSIGN(groups_, RouteGroups::create(context, routing_, traces_));
@@ -155,6 +156,9 @@ Status Server::listen() {
                                 : routing_.dialect_of(*head, routing_.match(*head).route);
     const std::string id = new_request_id();
     const ApiError error = ApiError::for_http(status, transport_error(status, limits));
+    if (head != nullptr) {
+      note_refusal(*head, id, nullptr, error);
+    }
     return ErrorBody{"application/json", to_text(error_body(error, dialect, id)),
                      id_headers(id, dialect)};
   };
@@ -237,7 +241,9 @@ std::optional<HttpResponse> Server::refuse(const HttpRequest& head) {
   metrics_.count_request(match.route != nullptr ? match.route->path : "unknown", error->http_status,
                          0);
   const Dialect dialect = routing_.dialect_of(head, match.route);
-  Headers headers = id_headers(request_id_of(head), dialect);
+  const std::string id = request_id_of(head);
+  note_refusal(head, id, match.route, *error);
+  Headers headers = id_headers(id, dialect);
   headers.add("content-type", "application/json");
   if (error->http_status == 405) {
     headers.add("allow", join(match.allowed, ", "));
@@ -245,10 +251,30 @@ std::optional<HttpResponse> Server::refuse(const HttpRequest& head) {
   return error_response(*error, dialect, std::move(headers));
 }
 
+void Server::note_refusal(const HttpRequest& head, const std::string& id, const Route* route,
+                          const ApiError& error) {
+  if (access_log_ == nullptr) {
+    return;
+  }
+  AccessEntry entry(head, parts_.clock.wall_now());
+  entry.request_id = id;
+  entry.error_code = error.code;
+  if (route != nullptr) {
+    entry.route = route->path;
+  }
+  const Clock::TimePoint now = parts_.clock.now();
+  access_log_->write(access_line(entry, error.http_status, now, now));
+}
+
 void Server::handle(HttpRequest request, ResponseWriter writer) {
   std::string id = request_id_of(request);
   Transaction transaction{std::move(request), std::move(writer), std::move(id), "unknown", {},
                           parts_.clock,       metrics_};
+  if (access_log_ != nullptr) {
+    transaction.access_log = access_log_.get();
+    transaction.access =
+        std::make_unique<AccessEntry>(transaction.request, parts_.clock.wall_now());
+  }
   add_cors_headers(options_.cors_origins, &transaction);
   if (answer_preflight(&transaction)) {
     return;

@@ -11,6 +11,7 @@
 #include "net/http_server.h"
 #include "net/io_context.h"
 #include "net/tcp_transport.h"
+#include "server/access_log.h"
 #include "server/auth.h"
 #include "server/life_cycle.h"
 #include "server/router.h"
@@ -68,13 +69,18 @@ class Server final : public HttpHandler {
   std::optional<ApiError> access_error(const HttpRequest& request, const Route& route,
                                        Principal* principal);
 
+  /// Writes the line of a request that no handler sees.
+  void note_refusal(const HttpRequest& head, const std::string& id, const Route* route,
+                    const ApiError& error);
+
   const ServerOptions options_;
   const ServerParts parts_;
   ApiLimits limits_;
   ServerMetrics metrics_;
   LifeCycle life_;
-  KeySet keys_;              // loop thread, once it runs
-  FailureLimiter failures_;  // loop thread
+  std::unique_ptr<AccessLog> access_log_;  // loop thread, once it runs; null without one
+  KeySet keys_;                            // loop thread, once it runs
+  FailureLimiter failures_;                // loop thread
   Router router_;
   const Routing routing_;
   std::unique_ptr<IoContext> loop_;

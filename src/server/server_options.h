@@ -10,6 +10,7 @@
 
 #include "api/chat_style.h"
 #include "base/option_field.h"
+#include "server/access_log.h"
 #include "server/response_options.h"
 
 namespace plumb {
@@ -54,6 +55,7 @@ struct ServerOptions {
   std::string weights_root;
   ResponseOptions responses;  ///< options of their own
   ChatStyle chat;             ///< the same
+  AccessLogOptions access;    ///< the same
   std::chrono::milliseconds header_delay{5000};
   std::chrono::milliseconds heartbeat{15000};
   std::chrono::milliseconds drain_timeout{30000};

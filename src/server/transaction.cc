@@ -54,6 +54,32 @@ void Transaction::count(int http_status) {
     tracer->add(trace->finish(http_status, now));
     trace.reset();
   }
+  if (access != nullptr) {
+    access->request_id = request_id;
+    access->key = principal.name;
+    access->route = route;
+    access_log->write(access_line(*access, http_status, received, now));
+    access.reset();
+  }
+}
+
+void Transaction::on_first_token(Clock::TimePoint now) {
+  if (trace != nullptr) {
+    trace->on_first_token(now);
+  }
+  if (access != nullptr) {
+    access->first_token = now;
+  }
+}
+
+void Transaction::on_end(const ChoiceEnd& end) {
+  if (trace != nullptr) {
+    trace->on_end(end);
+  }
+  if (access != nullptr) {
+    access->ends.push_back(end);
+    access->ends.back().timings.phases.clear();
+  }
 }
 
 Headers id_headers(const std::string& request_id, Dialect dialect) {
@@ -80,6 +106,9 @@ HttpResponse error_response(const ApiError& error, Dialect dialect, Headers head
 }
 
 void Transaction::send_error(const ApiError& error) {
+  if (access != nullptr) {
+    access->error_code = error.code;
+  }
   count(http_status_of(error, dialect));
   writer.send(error_response(error, dialect, headers("application/json")));
 }

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "net/http.h"
 #include "net/response_writer.h"
+#include "server/access_log.h"
 #include "server/auth.h"
 #include "server/request_trace.h"
 #include "server/server_metrics.h"
@@ -43,6 +44,8 @@ struct Transaction {
   std::vector<HeaderField> extra_headers{};  ///< added to the answer
   TraceExporter* tracer = nullptr;           ///< takes the trace
   std::unique_ptr<RequestTrace> trace{};     ///< null where none is recorded
+  AccessLog* access_log = nullptr;           ///< takes the line
+  std::unique_ptr<AccessEntry> access{};     ///< null where none is written
   Dialect dialect = Dialect::kOpenAi;        ///< of its errors
 
   /// Adds a header of names, the first ten of them: they come from the client, and a header takes
@@ -59,7 +62,11 @@ struct Transaction {
   void send_error(const ApiError& error);
   /// The error as the route's dialect tells it.
   Json error_body(const ApiError& error) const;
-  /// Counts the answer of a transaction that ends otherwise than by send(), and ends its trace.
+  /// What its trace and its line in the access log hear of the answer.
+  void on_first_token(Clock::TimePoint now);
+  void on_end(const ChoiceEnd& end);
+  /// Counts the answer of a transaction that ends otherwise than by send(), ends its trace and
+  /// writes its line.
   void count(int http_status);
 };
 
