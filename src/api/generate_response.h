@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/choice.h"
@@ -35,5 +36,30 @@ struct GenerateOutput {
 /// `seconds` since the request came.
 Json generate_object(const GenerateSetup& setup, const GenerateOutput& output, const ChoiceEnd* end,
                      double seconds);
+
+/// The objects of an answer that grows, each with all that there is so far: what was added stays as
+/// text, so that an object costs a copy of it.
+class GenerateText {
+ public:
+  explicit GenerateText(GenerateSetup setup);
+
+  /// The prompt's tokens, all at once.
+  void add_prompt(const std::vector<TokenText>& tokens);
+  /// What is new: whole UTF-8 characters, and tokens. Cost: linear in it.
+  void add(std::string_view text, const std::vector<TokenText>& tokens);
+  /// The text of generate_object() for what was added, of `num_tokens` that there are so far; with
+  /// "index" at its end if the answer is one of several.
+  std::string object(std::int64_t num_tokens, const ChoiceEnd* end, double seconds,
+                     std::optional<std::int64_t> index) const;
+
+ private:
+  GenerateSetup setup_;
+  std::string text_;  // escaped, without its quotes
+  std::string input_logprobs_ = "[]";
+  std::string input_tops_ = "[]";
+  std::string ids_;  // the items of lists, without brackets
+  std::string logprobs_;
+  std::string tops_;
+};
 
 }  // namespace plumb

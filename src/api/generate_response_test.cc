@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/rng.h"
+
 namespace plumb {
 namespace {
 
@@ -85,6 +87,82 @@ TEST(GenerateResponse, log_probabilities_are_triples) {
   EXPECT_EQ(to_text(*tail.find("output_token_logprobs")), R"([[-0.5,7,null],[-0.25,8,null]])");
   EXPECT_EQ(to_text(*meta(std::nullopt, false).find("input_token_logprobs")), "[]");
   EXPECT_EQ(to_text(*meta(99, false).find("input_token_logprobs")), "[]");
+}
+
+// Bytes that need escapes, that are several, and that are no text alone.
+constexpr const char* kPieces[] = {
+    "", "a", "\"", "\\", "\n", "\x01", "\xC3\xA9", "\xE2\x80\xA8", "\xF0\x9F\x98\x80"};
+
+class RandomAnswer {
+ public:
+  explicit RandomAnswer(std::uint64_t seed) : rng_(seed) {}
+
+  std::size_t below(std::int64_t limit) { return static_cast<std::size_t>(rng_.below(limit)); }
+
+  bool coin() { return below(2) == 0; }
+
+  std::string text() { return kPieces[below(std::ssize(kPieces))]; }
+
+  TokenText token(std::size_t num_top) {
+    TokenText out{.token = static_cast<TokenId>(below(100000)),
+                  .bytes = coin() ? "\xFF" : text(),
+                  .logprob = -0.37F * static_cast<float>(below(50))};
+    for (std::size_t i = 0; i < num_top; ++i) {
+      out.top.push_back(token(0));
+    }
+    return out;
+  }
+
+  std::vector<TokenText> tokens(std::size_t count) {
+    std::vector<TokenText> out;
+    for (std::size_t i = 0; i < count; ++i) {
+      out.push_back(token(below(4)));
+    }
+    return out;
+  }
+
+  GenerateSetup setup() {
+    GenerateSetup out{.rid = text(), .prompt_tokens = 3};
+    out.include_logprobs = coin();
+    out.include_top = coin();
+    out.text_in_logprobs = coin();
+    if (coin()) {
+      out.logprob_start = static_cast<std::int64_t>(below(4));
+    }
+    out.is_empty = below(4) == 0;
+    return out;
+  }
+
+ private:
+  Rng rng_;
+};
+
+TEST(GenerateText, what_was_added_piece_by_piece_is_the_text_of_the_whole_object) {
+  const ChoiceEnd end = native_end(FinishReason::kLength);
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    RandomAnswer random(seed);
+    const GenerateSetup setup = random.setup();
+    GenerateText grown(setup);
+    GenerateOutput whole;
+    if (random.coin()) {
+      whole.prompt = random.tokens(random.below(4));
+      grown.add_prompt(whole.prompt);
+    }
+    for (std::size_t i = 0; i < 6; ++i) {
+      const std::string text = random.text() + random.text();
+      const std::vector<TokenText> tokens = random.tokens(random.below(3));
+      grown.add(text, tokens);
+      whole.text += text;
+      whole.tokens.insert(whole.tokens.end(), tokens.begin(), tokens.end());
+      whole.num_tokens += std::ssize(tokens);
+      const ChoiceEnd* last = i == 5 ? &end : nullptr;
+      Json expected = generate_object(setup, whole, last, 0.25);
+      EXPECT_EQ(grown.object(whole.num_tokens, last, 0.25, std::nullopt), to_text(expected))
+          << seed;
+      expected.as_object().append("index", 4);
+      EXPECT_EQ(grown.object(whole.num_tokens, last, 0.25, 4), to_text(expected)) << seed;
+    }
+  }
 }
 
 }  // namespace

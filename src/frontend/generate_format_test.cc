@@ -31,6 +31,23 @@ ChoiceEnd eos(std::int64_t index, std::int64_t num_tokens) {
   return end;
 }
 
+// What a cumulative format tells next.
+Json newest(ResponseFormat& format, std::int64_t index) {
+  const Result<Json> event = parse_json(format.newest(index));
+  EXPECT_TRUE(event.ok());
+  return event.ok() ? event.value() : Json();
+}
+
+Json after(ResponseFormat& format, const ChoiceDelta& delta) {
+  EXPECT_TRUE(format.delta(delta).empty());
+  return newest(format, delta.index);
+}
+
+Json after(ResponseFormat& format, const ChoiceEnd& end) {
+  EXPECT_TRUE(format.end(end).empty());
+  return newest(format, end.index);
+}
+
 std::string shown(const Json& event) {
   const Json* index = event.find("index");
   return to_text(*event.find("text")) + to_text(*event.find("output_ids")) +
@@ -42,13 +59,23 @@ TEST(GenerateFormat, events_hold_all_that_there_is) {
   FakeClock clock;
   const auto format = make(clock, false, false);
   EXPECT_TRUE(format->start(0).empty());
-  EXPECT_EQ(shown(format->delta(piece(0, "x", 5)).at(0)), "\"x\"[5]1");
+  EXPECT_EQ(shown(after(*format, piece(0, "x", 5))), "\"x\"[5]1");
   clock.advance(std::chrono::milliseconds(500));
-  const Json second = format->delta(piece(0, "y", 6)).at(0);
+  const Json second = after(*format, piece(0, "y", 6));
   EXPECT_EQ(shown(second), "\"xy\"[5,6]2");
   EXPECT_EQ(*second.find("meta_info")->find("e2e_latency"), Json(0.5));
-  EXPECT_EQ(shown(format->end(eos(0, 3)).at(0)), "\"xy\"[5,6,2]3");
+  EXPECT_EQ(shown(after(*format, eos(0, 3))), "\"xy\"[5,6,2]3");
   EXPECT_TRUE(format->finish({}).empty());
+}
+
+TEST(GenerateFormat, an_event_may_tell_of_several_deltas) {
+  const FakeClock clock;
+  const auto format = make(clock, false, false);
+  EXPECT_TRUE(format->is_cumulative());
+  EXPECT_FALSE(make(clock, false, true)->is_cumulative());
+  format->delta(piece(0, "x", 5));
+  format->delta(piece(0, "y", 6));
+  EXPECT_EQ(shown(newest(*format, 0)), "\"xy\"[5,6]2");
 }
 
 TEST(GenerateFormat, incremental_events_hold_what_is_new) {
@@ -62,16 +89,17 @@ TEST(GenerateFormat, incremental_events_hold_what_is_new) {
 TEST(GenerateFormat, events_of_a_batch_have_an_index) {
   const FakeClock clock;
   const auto format = make(clock, true, false);
-  EXPECT_EQ(shown(format->delta(piece(1, "x", 5)).at(0)), "\"x\"[5]1@1");
-  EXPECT_EQ(shown(format->delta(piece(0, "y", 6)).at(0)), "\"y\"[6]1@0");
-  EXPECT_EQ(shown(format->end(eos(1, 2)).at(0)), "\"x\"[5,2]2@1");
+  EXPECT_EQ(shown(after(*format, piece(1, "x", 5))), "\"x\"[5]1@1");
+  EXPECT_EQ(shown(after(*format, piece(0, "y", 6))), "\"y\"[6]1@0");
+  EXPECT_EQ(shown(after(*format, eos(1, 2))), "\"x\"[5,2]2@1");
 }
 
 TEST(GenerateFormat, the_computed_token_of_an_empty_answer_is_not_shown) {
   const FakeClock clock;
   const auto format = make(clock, false, false, true);
   EXPECT_TRUE(format->delta(piece(0, "x", 5)).empty());
-  EXPECT_EQ(shown(format->end(eos(0, 1)).at(0)), "\"\"[]0");
+  EXPECT_EQ(format->newest(0), "");
+  EXPECT_EQ(shown(after(*format, eos(0, 1))), "\"\"[]0");
 }
 
 TEST(GenerateFormat, a_whole_answer_is_an_object_or_an_array) {

@@ -40,7 +40,8 @@ enum class StreamFraming : unsigned char {
 ///
 /// Order of a stream: start() of every choice, then begin(), prompt(), delta() and end() of each as
 /// they come (begin() of the first may precede start()), finish() after the last; fail() may end it
-/// at any time. Thread: the server's loop.
+/// at any time. A cumulative one gives what it has of a choice by newest(). Thread: the server's
+/// loop.
 class ResponseFormat {
  public:
   virtual ~ResponseFormat() = default;
@@ -57,6 +58,15 @@ class ResponseFormat {
   /// Whether it keeps itself what the choices say: then it is given their deltas and ends even
   /// where the response is not streamed, and complete() gets no parts.
   virtual bool gathers() const { return false; }
+
+  /// Whether a chunk holds all that its choice has said so far. Then prompt(), delta() and end()
+  /// only take in what is new, for newest() to tell.
+  virtual bool is_cumulative() const { return false; }
+
+  /// The text of the chunk with all that a choice has said; empty if there is none to be shown. It
+  /// makes all older ones needless: to be asked for when it can be sent, and after end() at least.
+  /// Requires is_cumulative().
+  virtual std::string newest(std::int64_t /*index*/) { return {}; }
 
   /// Chunks that open a choice, if the format has some.
   virtual std::vector<Json> start(std::int64_t index) = 0;

@@ -16,17 +16,6 @@ const char* content_type_of(StreamFraming framing) {
                                               : "text/event-stream; charset=utf-8";
 }
 
-std::string framed(StreamFraming framing, const Json& chunk) {
-  std::string out;
-  if (framing == StreamFraming::kJsonLines) {
-    out = to_text(chunk) + "\n";
-  } else {
-    const Json* type = framing == StreamFraming::kNamedEvents ? chunk.find("type") : nullptr;
-    append_sse(&out, type == nullptr ? "" : type->as_string(), to_text(chunk));
-  }
-  return out;
-}
-
 }  // namespace
 
 Call::Call(IoContext& loop, const ServerOptions& options, ServerMetrics& metrics,
@@ -41,7 +30,8 @@ Call::Call(IoContext& loop, const ServerOptions& options, ServerMetrics& metrics
       on_done_(std::move(on_done)),
       choices_(setup.num_choices),
       so_far_(setup.num_choices),
-      last_token_(setup.num_choices) {}
+      last_token_(setup.num_choices),
+      is_untold_(setup.num_choices) {}
 
 Call::~Call() {
   loop_.cancel(header_timer_);
@@ -160,7 +150,20 @@ void Call::open_stream() {
 }
 
 void Call::write(const Json& chunk) {
-  transaction_.writer.write_event(framed(format_->framing(), chunk));
+  const bool is_named = format_->framing() == StreamFraming::kNamedEvents;
+  const Json* type = is_named ? chunk.find("type") : nullptr;
+  write_framed(type == nullptr ? "" : std::string_view(type->as_string()), to_text(chunk));
+}
+
+void Call::write_framed(std::string_view type, std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + type.size() + 32);
+  if (format_->framing() == StreamFraming::kJsonLines) {
+    out.append(text).append("\n");
+  } else {
+    append_sse(&out, type, text);
+  }
+  is_cut_ = transaction_.writer.write_event(std::move(out)) == WriteState::kClosed;
 }
 
 void Call::on_begin(std::int64_t index, const Usage& prompt) {
@@ -225,6 +228,10 @@ void Call::write_delta(const ChoiceDelta& delta) {
   Usage& usage = so_far_[static_cast<std::size_t>(delta.index)];
   usage.completion_tokens += static_cast<std::int64_t>(delta.tokens.size());
   std::vector<Json> chunks = format_->delta(delta);
+  if (format_->is_cumulative()) {
+    tell_later(delta.index);
+    return;
+  }
   add_usage(usage, &chunks);
   for (const Json& chunk : chunks) {
     write(chunk);
@@ -240,6 +247,40 @@ void Call::add_usage(const Usage& usage, std::vector<Json>* chunks) const {
   }
 }
 
+// Behind what the loop has to do already, so that deltas which wait there share an event.
+void Call::tell_later(std::int64_t index) {
+  const auto i = static_cast<std::size_t>(index);
+  if (!is_untold_[i]) {
+    is_untold_[i] = true;
+    untold_.push_back(index);
+  }
+  post_turn();
+}
+
+// What is posted before done() runs before the owner destroys this call.
+void Call::post_turn() {
+  if (!std::exchange(has_turn_, true)) {
+    loop_.post([this] {
+      has_turn_ = false;
+      send_held();
+    });
+  }
+}
+
+void Call::tell_newest() {
+  const std::int64_t index = untold_.front();
+  untold_.pop_front();
+  is_untold_[static_cast<std::size_t>(index)] = false;
+  const std::string text = format_->newest(index);
+  if (!text.empty()) {
+    write_framed("", text);
+  }
+}
+
+bool Call::may_send() const {
+  return !is_lost() && transaction_.writer.buffered_bytes() <= kMaxUnsentEventBytes;
+}
+
 void Call::hold(std::vector<Json> chunks) {
   std::move(chunks.begin(), chunks.end(), std::back_inserter(held_));
   send_held();
@@ -247,15 +288,21 @@ void Call::hold(std::vector<Json> chunks) {
 
 void Call::send_held() {
   loop_.cancel(pause_timer_);
-  while (!is_done_ && !held_.empty() &&
-         transaction_.writer.buffered_bytes() <= kMaxUnsentEventBytes) {
+  if (!untold_.empty() && may_send()) {
+    tell_newest();
+    if (!untold_.empty() && may_send()) {
+      post_turn();  // others first: an event may be large
+      return;
+    }
+  }
+  while (untold_.empty() && !held_.empty() && may_send()) {
     write(held_.front());
     held_.pop_front();
   }
-  if (is_done_) {
+  if (is_lost()) {
     return;
   }
-  if (!held_.empty()) {
+  if (!untold_.empty() || !held_.empty()) {
     pause_timer_ = loop_.run_after(kReaderPause, [this] { send_held(); });
   } else if (end_status_ != 0) {
     if (end_status_ == 200 && format_->framing() == StreamFraming::kEvents) {
@@ -284,8 +331,12 @@ void Call::on_end(ChoiceEnd end) {
   if (setup_.stream) {
     open_stream();
     std::vector<Json> chunks = format_->end(end);
-    add_usage(end.usage, &chunks);
-    hold(std::move(chunks));
+    if (format_->is_cumulative()) {
+      tell_later(end.index);
+    } else {
+      add_usage(end.usage, &chunks);
+      hold(std::move(chunks));
+    }
   } else if (format_->gathers()) {
     format_->end(end);
   }

@@ -20,7 +20,8 @@
 namespace plumb {
 
 /// One generation on its way to one client: as a stream of events, or collected into one answer.
-/// What is made at once at the end of a stream goes out as the client takes it.
+/// What is made at once at the end of a stream goes out as the client takes it, and so do the
+/// events of a cumulative format, of which each replaces those of its choice that still wait.
 ///
 /// Until the first token (or the header delay) nothing is sent, so that a refusal is a real HTTP
 /// status. A client that leaves cancels the generation at once. Thread: the server's loop.
@@ -63,12 +64,20 @@ class Call final : public GenerationListener {
  private:
   void open_stream();
   void write(const Json& chunk);
+  void write_framed(std::string_view type, std::string_view text);
   void write_delta(const ChoiceDelta& delta);
+  void tell_later(std::int64_t index);
+  void tell_newest();
+  void post_turn();
   void add_usage(const Usage& usage, std::vector<Json>* chunks) const;
   void hold(std::vector<Json> chunks);
   void send_held();
 
-  bool is_ending() const { return is_done_ || end_status_ != 0; }
+  bool is_lost() const { return is_done_ || is_cut_; }
+
+  bool is_ending() const { return is_lost() || end_status_ != 0; }
+
+  bool may_send() const;
 
   void end_stream(std::vector<Json> chunks, int http_status);
   void count_tokens(const ChoiceDelta& delta);
@@ -91,11 +100,15 @@ class Call final : public GenerationListener {
   std::vector<Usage> so_far_;                 // of each choice
   std::vector<Clock::TimePoint> last_token_;  // of each choice, as it came here
   std::size_t num_ended_ = 0;
-  std::vector<Json> last_;  // what is sent once all have ended
-  std::deque<Json> held_;   // of a stream, until the client has read what came before
-  int end_status_ = 0;      // of the stream that ends behind what is held; 0: it goes on
+  std::vector<Json> last_;           // what is sent once all have ended
+  std::deque<Json> held_;            // of a stream, until the client has read what came before
+  int end_status_ = 0;               // of the stream that ends behind what is held; 0: it goes on
+  std::deque<std::int64_t> untold_;  // choices of a cumulative stream that have said more
+  std::vector<bool> is_untold_;      // of each choice
+  bool has_turn_ = false;            // posted, to tell of one of them
   bool is_open_ = false;
   bool is_done_ = false;
+  bool is_cut_ = false;  // the writer takes no more; on_disconnect() follows
   bool has_token_ = false;
   TimerId header_timer_;
   TimerId pause_timer_;  // while the client is behind
