@@ -23,7 +23,15 @@ std::optional<ApiError> type_error(const HttpRequest& request) {
     return std::nullopt;
   }
   return ApiError::for_http(
-      415, "the content type is '" + given.substr(0, 64) + "', expected application/json");
+      415, "the content type is '" + given.substr(0, 64) +
+               "', expected application/json; add -H 'Content-Type: application/json'");
+}
+
+// Clients of Ollama send JSON under any type. Pages of other origins can do so too, without asking
+// first as they must for JSON: they have to name it.
+bool may_be_untyped(const Transaction& transaction) {
+  return transaction.dialect == Dialect::kOllama &&
+         !transaction.request.headers.contains("origin");
 }
 
 // The object in a small body, which may be left out.
@@ -105,7 +113,8 @@ void Server::finish_preparation(Transaction transaction, Prepared prepared) {
 }
 
 void Server::prepare_and_run(Transaction transaction, Prepare prepare, MayWait may_wait) {
-  if (const std::optional<ApiError> error = type_error(transaction.request)) {
+  if (const std::optional<ApiError> error = type_error(transaction.request);
+      error.has_value() && !may_be_untyped(transaction)) {
     transaction.send_error(*error);
     return;
   }

@@ -271,6 +271,9 @@ std::variant<Server::ResponsePlan, ApiError> Server::plan_response(const Json& b
   }
   ResponsePlan plan;
   plan.request = std::get<ResponsesRequest>(std::move(read));
+  if (std::optional<ApiError> error = check_generates()) {
+    return *std::move(error);
+  }
   if (std::optional<ApiError> error = check_model(plan.request.generation.model)) {
     return *std::move(error);
   }

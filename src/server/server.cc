@@ -12,6 +12,7 @@
 #include "net/tls.h"
 #include "server/models_catalog.h"
 #include "server/request_timeout.h"
+#include "server/route_hint.h"
 
 namespace plumb {
 namespace {
@@ -59,13 +60,15 @@ std::string transport_error(int http_status, const HttpLimits& limits) {
 
 Status load_keys(const ServerOptions& options, KeySet* keys) {
   if (!options.api_key_file.empty()) {
-    PLUMB_RETURN_IF_ERROR(keys->load_file(options.api_key_file, KeyRole::kNormal));
+    PLUMB_RETURN_IF_ERROR(
+        keys->load_file(options.api_key_file, KeyRole::kNormal).with("--api-key-file"));
   }
   if (!options.api_key.empty()) {
-    PLUMB_RETURN_IF_ERROR(keys->add(options.api_key, "api-key", KeyRole::kNormal).with("api-key"));
+    PLUMB_RETURN_IF_ERROR(keys->add(options.api_key, "api-key", KeyRole::kNormal).with("--api-key"));
   }
   if (!options.admin_key_file.empty()) {
-    PLUMB_RETURN_IF_ERROR(keys->load_file(options.admin_key_file, KeyRole::kAdmin));
+    PLUMB_RETURN_IF_ERROR(
+        keys->load_file(options.admin_key_file, KeyRole::kAdmin).with("--admin-key-file"));
   }
   if (keys->empty() && !is_loopback(options.host) && !options.insecure_no_auth) {
     return {Code::kInvalidArgument,
@@ -297,7 +300,8 @@ std::optional<ApiError> Server::access_error(const HttpRequest& request, const R
     return ApiError::for_http(429, "too many failed keys from this address");
   }
   failures_.record_failure(request.peer_address);
-  return ApiError::for_http(401, "a valid API key is required");
+  return ApiError::for_http(401, "a valid API key is required; send 'Authorization: Bearer KEY' or "
+                                "'x-api-key: KEY'");
 }
 
 // The path below the root path; empty if it is not below.
@@ -355,10 +359,8 @@ ApiError Server::route_error(const HttpRequest& request, const RouteMatch& match
   if (std::optional<ApiError> error = ollama_route_error(route_path(request))) {
     return *std::move(error);
   }
-  const std::string where =
-      options_.root_path.empty() ? "" : " below " + options_.root_path.substr(0, 64);
-  return ApiError::not_found("no route " + request.path.substr(0, 128) + "; there are" + where +
-                             ": " + join(router_.paths(), ", "));
+  return ApiError::not_found(
+      unknown_route(request.method, request.path, options_.root_path, router_.paths()));
 }
 
 void Server::handle(HttpRequest request, ResponseWriter writer) {
