@@ -145,8 +145,7 @@ std::variant<ScoreRequest, ApiError> read_score_request(const Json& body, const 
                                   "'" + std::string(request.items_field) + "' has " +
                                       std::to_string(request.items.size()) +
                                       (request.items.size() == 1 ? " text" : " texts") +
-                                      ", expected " +
-                                      std::to_string(request.queries.size()) +
+                                      ", expected " + std::to_string(request.queries.size()) +
                                       ", one for each of '" + request.queries_field + "'"));
   }
   read_embedding_params(fields, limits, &request.params);

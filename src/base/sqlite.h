@@ -58,10 +58,10 @@ class SqliteDatabase {
   SqliteDatabase& operator=(const SqliteDatabase&) = delete;
 
   /// Statements without results, one after the other.
-  /// Errors  kResourceExhausted: the disk is full, or the largest size of a file is reached; kDataLoss: the file is damaged; kInternal: else.
+  /// Errors  kResourceExhausted: the disk is full; kDataLoss: the file is damaged; kInternal: else.
   Status run(const std::string& sql);
   Result<SqliteStatement> prepare(std::string_view sql);
-  /// Whether one has begun and not ended: some errors, a full disk among them, end it by themselves.
+  /// Whether one has begun and not ended; some errors, as that of a full disk, end it.
   bool in_transaction() const;
 
  private:

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/nearest_name.h"
 #include "cli/command.h"
 #include "cli/help.h"
-#include "base/nearest_name.h"
 #include "cli/version.h"
 
 namespace plumb {
@@ -179,7 +179,7 @@ int run(int argc, char** argv) {
     words.emplace_back("--help");
   }
   std::reverse(words.begin(), words.end());  // as the parser takes them
-  try {  // the command line library reports through exceptions
+  try {                                      // the command line library reports through exceptions
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     return report_usage(app, error, commands);
@@ -193,6 +193,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // beyond the largest size of a file, a write fails as on a full disk
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // beyond the largest size of a file, a write fails as on a full disk
   return plumb::run(argc, argv);
 }

@@ -61,9 +61,10 @@ std::int64_t TieredCache::host_bytes(const EngineOptions& options) {
 
 Status TieredCache::check(const EngineOptions& options) {
   if (host_bytes(options) > 0 && !options.prefix_cache) {
-    return {Code::kInvalidArgument,
-            "--host-cache-bytes and --disk-cache-dir extend the prefix cache, which --no-prefix-cache "
-            "switches off"};
+    return {
+        Code::kInvalidArgument,
+        "--host-cache-bytes and --disk-cache-dir extend the prefix cache, which --no-prefix-cache "
+        "switches off"};
   }
   return {};
 }

@@ -30,8 +30,7 @@ std::optional<ApiError> type_error(const HttpRequest& request) {
 // Clients of Ollama send JSON under any type. Pages of other origins can do so too, without asking
 // first as they must for JSON: they have to name it.
 bool may_be_untyped(const Transaction& transaction) {
-  return transaction.dialect == Dialect::kOllama &&
-         !transaction.request.headers.contains("origin");
+  return transaction.dialect == Dialect::kOllama && !transaction.request.headers.contains("origin");
 }
 
 // The object in a small body, which may be left out.

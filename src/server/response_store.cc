@@ -356,8 +356,9 @@ Status ResponseStore::keep(const StoredResponse& response) {
   }
   Status undone = database_->run("ROLLBACK TO kept; RELEASE kept");
   if (undone.ok() && !response.is_running) {
-    undone = fail_running(response.owner, response.id,
-                          "the response could not be kept: " + told_of(written, kNotKept).message());
+    undone =
+        fail_running(response.owner, response.id,
+                     "the response could not be kept: " + told_of(written, kNotKept).message());
   }
   if (!undone.ok()) {
     log_error("response store: " + undone.message());
@@ -466,9 +467,7 @@ Status ResponseStore::make_room(std::int64_t more_bytes) {
                    "ORDER BY last_use LIMIT 1",
                    now, &has_forgotten));
   }
-  return has_forgotten ? Status()
-                       : Status(Code::kResourceExhausted,
-                                kAllRun);
+  return has_forgotten ? Status() : Status(Code::kResourceExhausted, kAllRun);
 }
 
 Status ResponseStore::forget_one(const std::string& select, std::int64_t now, bool* has_forgotten) {

@@ -113,9 +113,9 @@ class ResponseStore {
   std::unique_ptr<SqliteDatabase> database_;
   const ResponseStoreLimits limits_;
   const Clock& clock_;
-  std::int64_t num_entries_ = 0;   // the store's thread
-  std::int64_t num_bytes_ = 0;     // the store's thread
-  std::int64_t next_use_ = 1;      // order of use; the store's thread
+  std::int64_t num_entries_ = 0;  // the store's thread
+  std::int64_t num_bytes_ = 0;    // the store's thread
+  std::int64_t next_use_ = 1;     // order of use; the store's thread
   Status given_up_;  // why the database gave up the transaction of a batch; the store's thread
   std::vector<std::string> used_;  // ids read since the last write; the store's thread
   Mutex lost_mutex_;

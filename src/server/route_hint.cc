@@ -13,13 +13,12 @@ namespace {
 
 constexpr std::size_t kMaxShown = 128;
 constexpr std::size_t kMaxCompared = 256;
-constexpr std::string_view kParameter = "{id}";
+constexpr std::string_view kAnyWord = "{id}";
 constexpr std::string_view kPrefixes[] = {"v1", "v2", "api", "openai"};
 // Of OpenAI's API.
-constexpr std::string_view kNotOffered[] = {"assistants", "audio",         "batches",
-                                            "files",      "fine_tuning",   "images",
-                                            "moderations", "threads",      "uploads",
-                                            "vector_stores"};
+constexpr std::string_view kNotOffered[] = {"assistants",  "audio",        "batches",     "files",
+                                            "fine_tuning", "images",       "moderations", "threads",
+                                            "uploads",     "vector_stores"};
 
 using Segments = std::vector<std::string_view>;
 
@@ -43,7 +42,7 @@ std::string filled(const Segments& route, std::span<const std::string_view> writ
   Segments segments = route;
   const std::size_t begin = route.size() - written.size();
   for (std::size_t i = begin; i < route.size(); ++i) {
-    segments[i] = route[i] == kParameter ? written[i - begin] : route[i];
+    segments[i] = route[i] == kAnyWord ? written[i - begin] : route[i];
   }
   return path_of(segments);
 }
@@ -62,7 +61,7 @@ std::size_t num_prefixes(const Segments& segments) {
 bool matches(std::span<const std::string_view> route, std::span<const std::string_view> written) {
   return std::equal(route.begin(), route.end(), written.begin(), written.end(),
                     [](std::string_view expected, std::string_view found) {
-                      return expected == kParameter || expected == to_lower_ascii(found);
+                      return expected == kAnyWord || expected == to_lower_ascii(found);
                     });
 }
 
@@ -71,9 +70,7 @@ struct Written {
   Segments all;
   std::size_t num_prefixes = 0;
 
-  std::span<const std::string_view> bare() const {
-    return std::span(all).subspan(num_prefixes);
-  }
+  std::span<const std::string_view> bare() const { return std::span(all).subspan(num_prefixes); }
 };
 
 // A route that is all of the path but for prefixes in front of it: /v1/v1/messages, /v1/api/chat.

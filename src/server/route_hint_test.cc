@@ -8,11 +8,20 @@ namespace plumb {
 namespace {
 
 const std::vector<std::string>& routes() {
-  static const std::vector<std::string> paths{
-      "/v1/chat/completions", "/v1/completions",  "/v1/responses/{id}",        "/v1/embeddings",
-      "/v1/messages",         "/v1/models/{id}",  "/v1/messages/count_tokens", "/v1/models",
-      "/generate",            "/api/chat",        "/api/generate",             "/api/embeddings",
-      "/health",              "/v1/responses"};
+  static const std::vector<std::string> paths{"/v1/chat/completions",
+                                              "/v1/completions",
+                                              "/v1/responses/{id}",
+                                              "/v1/embeddings",
+                                              "/v1/messages",
+                                              "/v1/models/{id}",
+                                              "/v1/messages/count_tokens",
+                                              "/v1/models",
+                                              "/generate",
+                                              "/api/chat",
+                                              "/api/generate",
+                                              "/api/embeddings",
+                                              "/health",
+                                              "/v1/responses"};
   return paths;
 }
 
@@ -70,9 +79,9 @@ TEST(RouteHint, a_root_path_stands_in_front_of_the_suggestion) {
 }
 
 TEST(RouteHint, a_long_path_is_cut) {
-  EXPECT_EQ(unknown_route(std::string(40, 'M'), "/" + std::string(100'000, 'a'), "", routes()),
-            "no route " + std::string(16, 'M') + " /" + std::string(127, 'a') +
-                "; see /openapi.json");
+  EXPECT_EQ(
+      unknown_route(std::string(40, 'M'), "/" + std::string(100'000, 'a'), "", routes()),
+      "no route " + std::string(16, 'M') + " /" + std::string(127, 'a') + "; see /openapi.json");
 }
 
 }  // namespace

@@ -64,7 +64,8 @@ Status load_keys(const ServerOptions& options, KeySet* keys) {
         keys->load_file(options.api_key_file, KeyRole::kNormal).with("--api-key-file"));
   }
   if (!options.api_key.empty()) {
-    PLUMB_RETURN_IF_ERROR(keys->add(options.api_key, "api-key", KeyRole::kNormal).with("--api-key"));
+    PLUMB_RETURN_IF_ERROR(
+        keys->add(options.api_key, "api-key", KeyRole::kNormal).with("--api-key"));
   }
   if (!options.admin_key_file.empty()) {
     PLUMB_RETURN_IF_ERROR(
@@ -300,8 +301,9 @@ std::optional<ApiError> Server::access_error(const HttpRequest& request, const R
     return ApiError::for_http(429, "too many failed keys from this address");
   }
   failures_.record_failure(request.peer_address);
-  return ApiError::for_http(401, "a valid API key is required; send 'Authorization: Bearer KEY' or "
-                                "'x-api-key: KEY'");
+  return ApiError::for_http(401,
+                            "a valid API key is required; send 'Authorization: Bearer KEY' or "
+                            "'x-api-key: KEY'");
 }
 
 // The path below the root path; empty if it is not below.
