@@ -291,18 +291,18 @@ Result<T> wait_for(const std::function<Status(std::function<void(Result<T>)>)>& 
 }  // namespace
 
 Result<ResponseStore::Found> ResponseStore::find(const std::string& owner, const std::string& id) {
-  Result<Found> found = wait_for<Found>([&](const std::function<void(Result<Found>)>& done) {
+  Result<Found> answer = wait_for<Found>([&](const std::function<void(Result<Found>)>& done) {
     return submit([this, owner, id, done] {
       // Behind the commit of what stands in front of it.
       const auto found = std::make_shared<Result<Found>>(read(owner, id));
       return [found, done](const Status&) { done(std::move(*found)); };
     });
   });
-  if (found.ok() && found.value().has_value() && !is_sound(*found.value())) {
+  if (answer.ok() && answer.value().has_value() && !is_sound(*answer.value())) {
     log_error("response store: what is kept as " + id.substr(0, 128) + " is no JSON");
     return Status(Code::kDataLoss, "what is kept is no JSON");
   }
-  return found;
+  return answer;
 }
 
 Result<std::vector<std::string>> ResponseStore::chain(const std::string& owner,
