@@ -8,7 +8,7 @@ namespace plumb {
 namespace {
 
 constexpr const char* kPromptTypes =
-    "a string, an array of strings, an array of token ids or an array of such arrays";
+    "a string, an array of strings, of token ids, or of arrays of token ids";
 constexpr std::int64_t kDefaultMaxTokens = 16;
 
 bool read_ids(const JsonArray& items, std::vector<TokenId>* out) {
@@ -84,6 +84,10 @@ std::vector<Prompt> read_prompts(FieldReader& fields, const char* name, const Ap
   }
   if (field->is_string()) {
     prompts.emplace_back(field->as_string());
+    return prompts;
+  }
+  if (!field->is_array()) {
+    fields.fail(ApiError::wrong_type(fields.path(name), kPromptTypes));
     return prompts;
   }
   const JsonArray* items = fields.array(name, limits.max_token_ids);

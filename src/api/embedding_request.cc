@@ -82,7 +82,8 @@ std::vector<std::string> read_documents(FieldReader& fields, const ApiLimits& li
     documents.push_back(text->as_string());
   }
   if (documents.empty()) {
-    fields.fail(no_text(fields.path("documents")));
+    fields.fail(ApiError::invalid("invalid_value", fields.path("documents"),
+                                  "'documents' is empty, expected at least one document"));
   }
   return documents;
 }
@@ -142,8 +143,9 @@ std::variant<ScoreRequest, ApiError> read_score_request(const Json& body, const 
       request.queries.size() != request.items.size()) {
     fields.fail(ApiError::invalid("invalid_value", request.items_field,
                                   "'" + std::string(request.items_field) + "' has " +
-                                      std::to_string(request.items.size()) + " texts, expected " +
-                                      std::to_string(request.queries.size()) +
+                                      std::to_string(request.items.size()) +
+                                      (request.items.size() == 1 ? " text" : " texts") +
+                                      ", expected " + std::to_string(request.queries.size()) +
                                       ", one for each of '" + request.queries_field + "'"));
   }
   read_embedding_params(fields, limits, &request.params);

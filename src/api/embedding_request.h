@@ -21,6 +21,7 @@ struct EmbeddingParams {
   /// Tokens of an input that are kept, -1 = as many as the model takes; absent: too long an input
   /// is an error.
   std::optional<std::int64_t> truncate_prompt_tokens;
+  const char* truncation_field = "truncate_prompt_tokens";  ///< what allows to cut, for errors
   std::vector<std::string> ignored_fields;
 };
 

@@ -62,12 +62,18 @@ ApiError ApiError::model_not_found(const std::string& model, const std::string& 
 ApiError ApiError::context_length(const std::string& param, std::int64_t prompt_tokens,
                                   std::int64_t completion_tokens, std::int64_t context_len) {
   const std::string total = std::to_string(prompt_tokens + completion_tokens);
-  ApiError error = invalid(
-      "context_length_exceeded", param,
-      "this model's maximum context length is " + std::to_string(context_len) +
-          " tokens, however you requested " + total + " tokens (" + std::to_string(prompt_tokens) +
-          " in the " + param + ", " + std::to_string(completion_tokens) +
-          " in the completion); shorten the " + param + " or lower the completion length");
+  std::string message = "this model's maximum context length is " + std::to_string(context_len) +
+                        " tokens, however you requested " + total + " tokens";
+  if (completion_tokens > 0) {
+    message += " (" + std::to_string(prompt_tokens) + " in the " + param + ", " +
+               std::to_string(completion_tokens) + " in the completion); shorten the " + param +
+               " or lower the completion length";
+  } else {
+    message += " in the " + param +
+               (prompt_tokens == context_len ? ", which leaves none for the completion" : "") +
+               "; shorten the " + param;
+  }
+  ApiError error = invalid("context_length_exceeded", param, std::move(message));
   error.extra.set("n_prompt_tokens", prompt_tokens);
   error.extra.set("n_ctx", context_len);
   return error;

@@ -29,7 +29,7 @@ struct ApiError {
   static ApiError not_found(const std::string& what);
   /// Names the one that is served.
   static ApiError model_not_found(const std::string& model, const std::string& served);
-  /// The prompt (or prompt + completion) does not fit. `param` is messages, prompt or input.
+  /// The prompt (with 0 completion tokens: alone) does not fit. `param`: messages, prompt or input.
   static ApiError context_length(const std::string& param, std::int64_t prompt_tokens,
                                  std::int64_t completion_tokens, std::int64_t context_len);
   static ApiError overloaded(const std::string& message, std::int64_t retry_after_s);

@@ -78,11 +78,12 @@ std::vector<Prompt> read_native_prompts(FieldReader& fields, const ApiLimits& li
   const Json& given = text != nullptr ? *text : *ids;
   const Json* first =
       given.is_array() && !given.as_array().empty() ? &given.as_array().front() : nullptr;
-  if (text != nullptr && first != nullptr && !first->is_string()) {
+  const bool is_list = given.is_array();
+  if (text != nullptr && (is_list ? first != nullptr && !first->is_string() : !given.is_string())) {
     fields.fail(ApiError::wrong_type("text", "a string or an array of strings"));
     return {};
   }
-  if (ids != nullptr && (given.is_string() || (first != nullptr && first->is_string()))) {
+  if (ids != nullptr && (!is_list || (first != nullptr && first->is_string()))) {
     fields.fail(
         ApiError::wrong_type("input_ids", "an array of token ids or an array of such arrays"));
     return {};

@@ -109,6 +109,8 @@ TEST(GenerateRequest, exactly_one_kind_of_prompt_is_taken) {
   EXPECT_EQ(bad(R"({"input_embeds":[[0.5]]})"), "unsupported_parameter input_embeds");
   EXPECT_EQ(bad(R"({"text":[1]})"), "invalid_type text");
   EXPECT_EQ(bad(R"({"text":{}})"), "invalid_type text");
+  EXPECT_EQ(bad(R"({"text":5})"), "invalid_type text");
+  EXPECT_EQ(bad(R"({"input_ids":5})"), "invalid_type input_ids");
   EXPECT_EQ(bad(R"({"text":[]})"), "invalid_value text");
   EXPECT_EQ(bad(R"({"input_ids":"x"})"), "invalid_type input_ids");
   EXPECT_EQ(bad(R"({"input_ids":["x"]})"), "invalid_type input_ids");

@@ -78,6 +78,7 @@ std::variant<OllamaEmbedRequest, ApiError> read_ollama_embed(const Json& body,
   if (fields.boolean("truncate").value_or(true)) {
     request.embedding.params.truncate_prompt_tokens = -1;
   }
+  request.embedding.params.truncation_field = "truncate";
   return finished_embed(fields, std::move(request));
 }
 

@@ -303,5 +303,18 @@ TEST(CompletionRequest, defaults_and_limits_hold) {
   EXPECT_EQ(completion_error(R"({"prompt":"a","suffix":"b"})"), "suffix");
 }
 
+TEST(CompletionRequest, a_prompt_of_another_type_is_told_all_that_it_may_be) {
+  for (const char* prompt : {"5", "{}", "true", R"(["a",1])", R"([[1],"a"])"}) {
+    const auto result =
+        read_completion_request(parse_json(R"({"prompt":)" + std::string(prompt) + "}").value(),
+                                SamplingDefaults(), ApiLimits());
+    ASSERT_TRUE(std::holds_alternative<ApiError>(result)) << prompt;
+    EXPECT_EQ(std::get<ApiError>(result).message,
+              "invalid type for 'prompt': expected a string, an array of strings, of token ids, or "
+              "of arrays of token ids")
+        << prompt;
+  }
+}
+
 }  // namespace
 }  // namespace plumb

@@ -287,6 +287,12 @@ TEST(ApiError, the_body_has_all_four_keys_and_context_errors_the_fragments_clien
   EXPECT_NE(error.message.find("maximum context length is 8192 tokens"), std::string::npos);
   EXPECT_NE(error.message.find("requested 8500 tokens"), std::string::npos);
   EXPECT_EQ(to_json(error).find("error")->find("n_ctx")->as_int(), 8192);
+  EXPECT_EQ(ApiError::context_length("input", 1002, 0, 256).message,
+            "this model's maximum context length is 256 tokens, however you requested 1002 tokens "
+            "in the input; shorten the input");
+  EXPECT_EQ(ApiError::context_length("prompt", 8, 0, 8).message,
+            "this model's maximum context length is 8 tokens, however you requested 8 tokens in "
+            "the prompt, which leaves none for the completion; shorten the prompt");
 }
 
 TEST(ApiError, internals_stay_inside) {

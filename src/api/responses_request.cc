@@ -180,6 +180,9 @@ void read_own(FieldReader& fields, const ApiLimits& limits, ResponsesRequest* re
   request->input = read_responses_items(fields, limits.max_messages);
   request->instructions = fields.text("instructions");
   request->previous_response_id = fields.text("previous_response_id").value_or("");
+  if (!fields.has("input") && request->previous_response_id.empty() && !fields.has("prompt")) {
+    fields.fail(ApiError::missing(fields.path("input")));
+  }
   request->store = fields.boolean("store").value_or(true);
   request->background = fields.boolean("background").value_or(false);
   if (request->background && !request->store) {

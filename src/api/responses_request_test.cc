@@ -80,6 +80,7 @@ void expect_refusals(std::span<const Refusal> refusals) {
 TEST(ResponsesRequest, refuses_by_field) {
   const Refusal refusals[] = {
       {R"([])", "invalid_type", "body"},
+      {R"({})", "missing_required_parameter", "input"},
       {R"({"input":7})", "invalid_type", "input"},
       {R"({"input":["x"]})", "invalid_type", "input[0]"},
       {R"({"input":[{"content":"x"}]})", "missing_required_parameter", "input[0].type"},

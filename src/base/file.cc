@@ -36,9 +36,10 @@ class FileDescriptor {
 
 Status system_error(const std::string& path, const char* what) {
   const int error = errno;
-  const Code code = error == ENOENT                      ? Code::kNotFound
-                    : error == ENOSPC || error == ENOMEM ? Code::kResourceExhausted
-                                                         : Code::kInvalidArgument;
+  const Code code = error == ENOENT ? Code::kNotFound
+                    : error == ENOSPC || error == EFBIG || error == ENOMEM
+                        ? Code::kResourceExhausted
+                        : Code::kInvalidArgument;
   return {code, path + ": cannot " + what + ": " + std::generic_category().message(error)};
 }
 

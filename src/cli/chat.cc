@@ -6,6 +6,7 @@
 #include <string>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/chat_model.h"
 #include "cli/commands.h"
@@ -23,6 +24,16 @@ constexpr const char* kHelp =
     "  /help          this list\n"
     "  /quit, /exit   end (also Ctrl-D)\n"
     "  Ctrl-C         stop the answer\n";
+
+// "127.0.0.1:8000": of a server, without the scheme that says so.
+bool is_bare_address(std::string_view model) {
+  const std::string_view host = model.substr(0, model.find('/'));
+  const std::size_t colon = host.rfind(':');
+  std::int64_t port = 0;
+  return colon != std::string_view::npos && colon > 0 &&
+         parse_int64(host.substr(colon + 1), &port) && port > 0 && port <= 65535 &&
+         !file_exists(std::string(model));
+}
 
 class ChatCommand final : public Command {
  public:
@@ -51,6 +62,11 @@ class ChatCommand final : public Command {
   }
 
   int run() override {
+    if (is_bare_address(serving_.model)) {
+      return report({Code::kInvalidArgument, "model '" + serving_.model.substr(0, 128) +
+                                                 "' is no file; did you mean http://" +
+                                                 serving_.model.substr(0, 128) + "?"});
+    }
     Result<std::unique_ptr<ChatModel>> model =
         is_remote() ? connect_chat_model(serving_.model, api_key_file_) : load_chat_model(serving_);
     if (!model.ok()) {

@@ -5,11 +5,12 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/nearest_name.h"
 #include "cli/command.h"
 #include "cli/help.h"
-#include "cli/nearest_name.h"
 #include "cli/version.h"
 
 namespace plumb {
@@ -76,6 +77,17 @@ std::string unknown_option(const CLI::App& command, const std::string& word) {
          (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
 }
 
+// "unknown command 'serv'; did you mean 'serve'?"
+std::string unknown_command(const CLI::App& group, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : group.get_subcommands(nullptr)) {
+    names.push_back(command->get_name());
+  }
+  const std::string nearest = nearest_name(word, names);
+  return "unknown command '" + word.substr(0, 64) + "'" +
+         (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+}
+
 // What the parser says, except that it names no unknown command, as it only misses a known one, and
 // lists all that follows an unknown option.
 std::string problem_of(const CLI::App& deepest, const CLI::ParseError& error) {
@@ -91,8 +103,8 @@ std::string problem_of(const CLI::App& deepest, const CLI::ParseError& error) {
   if (option != rest.end()) {
     return unknown_option(deepest, *option);
   }
-  return (is_group ? "unknown command '" : "unexpected argument '") + rest.front().substr(0, 64) +
-         "'";
+  return is_group ? unknown_command(deepest, rest.front())
+                  : "unexpected argument '" + rest.front().substr(0, 64) + "'";
 }
 
 // Prints what the parser and the options found wrong, or help or version when that was asked for.
@@ -161,8 +173,14 @@ int run(int argc, char** argv) {
     command->declare(*sub);
     sub->callback([&chosen, raw = command.get()] { chosen = raw; });
   }
-  try {  // the command line library reports through exceptions
-    app.parse(argc, argv);
+  std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
+  if (!words.empty() && words.front() == "help") {  // `plumb help serve` is `plumb serve --help`
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  std::reverse(words.begin(), words.end());  // as the parser takes them
+  try {                                      // the command line library reports through exceptions
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     return report_usage(app, error, commands);
   }
@@ -175,5 +193,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // beyond the largest size of a file, a write fails as on a full disk
   return plumb::run(argc, argv);
 }

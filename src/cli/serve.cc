@@ -111,6 +111,13 @@ class ServeCommand final : public Command {
       violations->emplace_back(Code::kInvalidArgument,
                                "--served-model-name: holds a control character or is not UTF-8");
     }
+    if (const std::string& store = server_.responses.store;
+        store.empty() || store == ":memory:" || store.starts_with("file:")) {
+      violations->emplace_back(Code::kInvalidArgument,
+                               "--response-store: '" + store.substr(0, 64) +
+                                   "' is not the path of a file, expected memory, off or a path; "
+                                   "one with such a name begins with ./");
+    }
     const std::string& root = server_.root_path;
     if (!root.empty() && (root.front() != '/' || root.back() == '/')) {
       violations->emplace_back(Code::kInvalidArgument,
@@ -172,7 +179,8 @@ class ServeCommand final : public Command {
     for (; received == SIGHUP; received = wait_for_signal()) {
       const Status reloaded = server.value()->reload_keys();
       std::fprintf(stderr, "plumb: %s\n",
-                   reloaded.ok() ? "keys read again" : reloaded.message().c_str());
+                   reloaded.ok() ? "keys read again"
+                                 : ("the keys are unchanged: " + reloaded.message()).c_str());
     }
     std::fprintf(stderr, "plumb: %s, finishing running requests (again ends at once)\n",
                  received == SIGINT ? "interrupted" : "terminated");

@@ -61,9 +61,10 @@ std::int64_t TieredCache::host_bytes(const EngineOptions& options) {
 
 Status TieredCache::check(const EngineOptions& options) {
   if (host_bytes(options) > 0 && !options.prefix_cache) {
-    return {Code::kInvalidArgument,
-            "host-cache-bytes and disk-cache-dir extend the prefix cache, which prefix-cache "
-            "switches off"};
+    return {
+        Code::kInvalidArgument,
+        "--host-cache-bytes and --disk-cache-dir extend the prefix cache, which --no-prefix-cache "
+        "switches off"};
   }
   return {};
 }
@@ -76,23 +77,23 @@ Result<std::unique_ptr<TieredCache>> TieredCache::create(const EngineOptions& op
   }
   const TierLayout layout = tier_layout(parts.layout, parts.model_id, parts.backend->name());
   if (num_bytes < 2 * layout.block_bytes) {
-    return Status{Code::kInvalidArgument, "host-cache-bytes is " + std::to_string(num_bytes) +
+    return Status{Code::kInvalidArgument, "--host-cache-bytes is " + std::to_string(num_bytes) +
                                               ", this model needs at least " +
                                               std::to_string(2 * layout.block_bytes)};
   }
   if (!options.tiers.disk_folder.empty()) {
     if (parts.model_id.empty()) {
       return Status{Code::kInvalidArgument,
-                    "disk-cache-dir needs a model whose weights have an identity"};
+                    "--disk-cache-dir needs a model whose weights have an identity"};
     }
     if (const std::int64_t least = DiskTier::min_bytes(layout.block_bytes);
         options.tiers.disk_bytes < least) {
       return Status{Code::kInvalidArgument,
-                    "disk-cache-bytes is " + std::to_string(options.tiers.disk_bytes) +
+                    "--disk-cache-bytes is " + std::to_string(options.tiers.disk_bytes) +
                         ", this model needs at least " + std::to_string(least)};
     }
     PLUMB_RETURN_IF_ERROR(
-        DiskTier::check_folder(options.tiers.disk_folder, *parts.files).with("disk-cache-dir"));
+        DiskTier::check_folder(options.tiers.disk_folder, *parts.files).with("--disk-cache-dir"));
   }
   PLUMB_ASSIGN(Buffer arena, host_allocator().allocate(num_bytes));
   std::unique_ptr<TieredCache> tiers(new TieredCache(options, parts, std::move(arena), num_bytes));

@@ -302,7 +302,7 @@ TEST_F(TieredCacheTest, a_folder_that_cannot_be_used_is_refused_at_the_start) {
   const std::string file = testing::TempDir() + "plumb_no_folder_" + std::to_string(::getpid());
   std::ofstream(file) << "text";
   options.tiers.disk_folder = file;
-  EXPECT_EQ(created(options, "m").message(), "disk-cache-dir: " + file + ": is not a folder");
+  EXPECT_EQ(created(options, "m").message(), "--disk-cache-dir: " + file + ": is not a folder");
   options.tiers.disk_folder = file + "/below";
   EXPECT_NE(created(options, "m").message().find("disk-cache-dir: " + file), std::string::npos);
   ::unlink(file.c_str());

@@ -44,7 +44,9 @@ std::optional<ApiError> EmbeddingService::fit(const EmbeddingParams& params,
     }
     limit = wanted < 0 ? longest : wanted;
   } else if (std::ssize(*ids) > longest) {
-    return ApiError::context_length(param, std::ssize(*ids), 0, longest);
+    ApiError error = ApiError::context_length(param, std::ssize(*ids), 0, longest);
+    error.message += std::string(", or let it be cut with '") + params.truncation_field + "'";
+    return error;
   }
   if (std::ssize(*ids) <= limit) {
     return std::nullopt;
@@ -81,7 +83,8 @@ std::variant<EmbeddingJob, ApiError> EmbeddingService::prepare(
         return ApiError::invalid("invalid_value", place,
                                  "token " + std::to_string(id) + " in '" + place +
                                      "', expected 0 to " +
-                                     std::to_string(tokenizer.vocab_size() - 1));
+                                     std::to_string(tokenizer.vocab_size() - 1) +
+                                     "; ids of another tokenizer? send text");
       }
     }
     if (ids.empty()) {

@@ -233,7 +233,7 @@ std::optional<ApiError> ServedModel::check_bytes(const char* param, std::size_t 
     return std::nullopt;
   }
   const auto tokens = static_cast<std::int64_t>(num_bytes) / longest_token_bytes_;
-  ApiError error = ApiError::context_length(param, tokens, 1, facts_.context_len);
+  ApiError error = ApiError::context_length(param, tokens, 0, facts_.context_len);
   error.message += "; '" + std::string(param) + "' has " + std::to_string(num_bytes) +
                    " bytes, which is at least that many tokens";
   return error;
@@ -246,9 +246,11 @@ std::optional<ApiError> ServedModel::check_length(const char* param, std::int64_
     return ApiError::invalid("invalid_value", param,
                              std::string("'") + param + "' gives no tokens, expected at least 1");
   }
-  if (prompt_len >= context_len || prompt_len + max_tokens > context_len) {
-    return ApiError::context_length(param, prompt_len, std::max<std::int64_t>(max_tokens, 1),
-                                    context_len);
+  if (prompt_len >= context_len) {  // without room for an answer of any length
+    return ApiError::context_length(param, prompt_len, 0, context_len);
+  }
+  if (prompt_len + max_tokens > context_len) {
+    return ApiError::context_length(param, prompt_len, max_tokens, context_len);
   }
   const std::int64_t needed = prompt_len + std::max<std::int64_t>(max_tokens, 1);
   if (facts_.kv_tokens > 0 && needed > facts_.kv_tokens) {

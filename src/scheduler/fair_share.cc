@@ -29,7 +29,7 @@ Result<std::vector<TenantWeight>> parse_tenant_weights(std::span<const std::stri
     if (equals == std::string::npos || equals == 0 ||
         !parse_int64(std::string_view(item).substr(equals + 1), &weight.weight) ||
         weight.weight < 1 || weight.weight > kMaxWeight) {
-      return Status{Code::kInvalidArgument, "tenant-weights: '" + item.substr(0, 64) +
+      return Status{Code::kInvalidArgument, "--tenant-weights: '" + item.substr(0, 64) +
                                                 "', expected NAME=WEIGHT with a weight from 1 to " +
                                                 std::to_string(kMaxWeight)};
     }
@@ -37,7 +37,7 @@ Result<std::vector<TenantWeight>> parse_tenant_weights(std::span<const std::stri
     for (const TenantWeight& other : weights) {
       if (other.tenant == weight.tenant) {
         return Status{Code::kInvalidArgument,
-                      "tenant-weights: '" + weight.tenant.substr(0, 64) + "' is named twice"};
+                      "--tenant-weights: '" + weight.tenant.substr(0, 64) + "' is named twice"};
       }
     }
     weights.push_back(std::move(weight));

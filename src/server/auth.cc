@@ -44,7 +44,24 @@ Status KeySet::add(std::string_view key, std::string name, KeyRole role) {
             "a key holds a character that no client can send, expected visible ASCII"};
   }
   const Digest256 digest = sha256(key);
-  entries_.push_back({digest, {std::move(name), role, cache_salt_of(digest)}});
+  entries_.push_back({digest, {std::move(name), role, cache_salt_of(digest)}, "--api-key", false});
+  return {};
+}
+
+// Of two keys of one name, one would have the other's share and count as it.
+Status KeySet::check_last() const {
+  const Entry& last = entries_.back();
+  for (std::size_t i = 0; i + 1 < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.digest == last.digest) {
+      return {Code::kInvalidArgument, last.where + ": has the key of " + entry.where};
+    }
+    if ((entry.is_named || last.is_named) && entry.principal.name == last.principal.name) {
+      return {Code::kInvalidArgument, last.where + ": the name '" +
+                                          last.principal.name.substr(0, 64) + "' is that of " +
+                                          entry.where};
+    }
+  }
   return {};
 }
 
@@ -61,17 +78,18 @@ Status KeySet::load_file(const std::string& path, KeyRole default_role) {
     }
     const std::string where = path + " line " + std::to_string(line_number);
     const std::vector<std::string_view> parts = split(line, ':');
-    if (parts.size() == 1) {
-      PLUMB_RETURN_IF_ERROR(
-          add(line, "key" + std::to_string(line_number), default_role).with(where));
-      continue;
-    }
-    if (parts.size() != 3 || (parts[1] != "normal" && parts[1] != "admin")) {
+    const bool is_named = parts.size() == 3;
+    if (parts.size() != 1 && (!is_named || (parts[1] != "normal" && parts[1] != "admin"))) {
       return {Code::kInvalidArgument,
               where + ": expected KEY or NAME:ROLE:KEY with the role normal or admin"};
     }
-    const KeyRole role = parts[1] == "admin" ? KeyRole::kAdmin : KeyRole::kNormal;
-    PLUMB_RETURN_IF_ERROR(add(parts[2], std::string(parts[0]), role).with(where));
+    const KeyRole named_role = is_named && parts[1] == "admin" ? KeyRole::kAdmin : KeyRole::kNormal;
+    std::string name = is_named ? std::string(parts[0]) : "key" + std::to_string(line_number);
+    PLUMB_RETURN_IF_ERROR(
+        add(parts.back(), std::move(name), is_named ? named_role : default_role).with(where));
+    entries_.back().where = where;
+    entries_.back().is_named = is_named;
+    PLUMB_RETURN_IF_ERROR(check_last());
   }
   if (entries_.size() == before) {
     return {Code::kInvalidArgument, path + ": holds no key"};

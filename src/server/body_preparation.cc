@@ -21,6 +21,12 @@ bool may_hold_grammar(std::string_view body) {
          body.find("\\u00") != std::string_view::npos;
 }
 
+// Clients of Ollama send JSON under any type. Pages of other origins can do so too, without asking
+// first as they must for JSON: they have to name it.
+bool may_be_untyped(const Transaction& transaction) {
+  return transaction.dialect == Dialect::kOllama && !transaction.request.headers.contains("origin");
+}
+
 void run_prepared(Transaction transaction, Prepared prepared) {
   if (auto* error = std::get_if<ApiError>(&prepared)) {
     transaction.send_error(*error);
@@ -67,7 +73,8 @@ Prepared BodyPreparation::prepare_body(const std::string& body, const Prepare& p
 
 void BodyPreparation::prepare_and_run(Transaction transaction, const Prepare& prepare,
                                       MayWait may_wait) {
-  if (const std::optional<ApiError> error = content_type_error(transaction.request)) {
+  if (const std::optional<ApiError> error = content_type_error(transaction.request);
+      error.has_value() && !may_be_untyped(transaction)) {
     transaction.send_error(*error);
     return;
   }

@@ -99,6 +99,9 @@ Prepared MessagesRoutes::prepare_count_tokens(const Json& body, const Asker& /*a
     return std::move(*error);
   }
   const ChatRequest& chat = std::get<MessagesRequest>(read).chat;
+  if (std::optional<ApiError> error = context_.check_generates()) {
+    return *std::move(error);
+  }
   if (std::optional<ApiError> error = context_.check_model(chat.generation.model)) {
     return *std::move(error);
   }

@@ -26,7 +26,8 @@ std::optional<ApiError> content_type_error(const HttpRequest& request) {
     return std::nullopt;
   }
   return ApiError::for_http(
-      415, "the content type is '" + given.substr(0, 64) + "', expected application/json");
+      415, "the content type is '" + given.substr(0, 64) +
+               "', expected application/json; add -H 'Content-Type: application/json'");
 }
 
 std::variant<Json, ApiError> read_json_body(const std::string& body) {

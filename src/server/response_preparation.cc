@@ -244,6 +244,9 @@ std::variant<ResponsePreparation::ResponsePlan, ApiError> ResponsePreparation::p
   }
   ResponsePlan plan;
   plan.request = std::get<ResponsesRequest>(std::move(read));
+  if (std::optional<ApiError> error = context_.check_generates()) {
+    return *std::move(error);
+  }
   if (std::optional<ApiError> error = context_.check_model(plan.request.generation.model)) {
     return *std::move(error);
   }

@@ -18,7 +18,10 @@ constexpr std::size_t kMaxUsed = 4096;
 constexpr std::size_t kEventPageBytes = 256 << 10;
 constexpr std::int64_t kVersion = 2;
 constexpr std::string_view kEndOfEvent = "\n\n";
-constexpr const char* kInterrupted = "the server ended before the response did";
+constexpr const char* kAllRun = "the response store is full of responses that still run";
+constexpr const char* kNotKept =
+    "kept: the disk of the response store is full; send store:false or make room";
+constexpr const char* kNotDeleted = "deleted: the disk of the response store is full; make room";
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE IF NOT EXISTS responses (
@@ -45,31 +48,6 @@ StoredResponse row_of(const SqliteStatement& row) {
           row.text(4), row.text(5), "",          row.number(6) != 0};
 }
 
-// Calls visit(id, item) for each item of a stored response.
-template <class Visit>
-void visit_items(const StoredResponse& response, const Visit& visit) {
-  const Result<Json> inputs = parse_json(response.inputs);
-  const Result<Json> object = parse_json(response.response);
-  const Json* output = object.ok() ? object.value().find("output") : nullptr;
-  for (const Json* items : {inputs.ok() ? &inputs.value() : nullptr, output}) {
-    if (items == nullptr || !items->is_array()) {
-      continue;
-    }
-    for (const Json& item : items->as_array()) {
-      const Json* id = item.find("id");
-      if (id != nullptr && id->is_string()) {
-        visit(id->as_string(), item);
-      }
-    }
-  }
-}
-
-std::vector<std::string> item_ids(const StoredResponse& response) {
-  std::vector<std::string> ids;
-  visit_items(response, [&](const std::string& id, const Json&) { ids.push_back(id); });
-  return ids;
-}
-
 // With what finds its items: a row and an entry of an index for each.
 std::int64_t size_of(const StoredResponse& response, const std::vector<std::string>& ids) {
   std::int64_t size =
@@ -80,33 +58,15 @@ std::int64_t size_of(const StoredResponse& response, const std::vector<std::stri
   return size;
 }
 
-void tell_failed(const std::string& why, StoredResponse* stored) {
-  Result<Json> response = parse_json(stored->response);
-  stored->is_running = false;
-  if (!response.ok() || !response.value().is_object()) {
-    return;
+// What clients are told: a full disk is no sign of load, and nothing that waiting helps against.
+Status told_of(const Status& status, const char* what) {
+  if (status.code() != Code::kResourceExhausted || status.message() == kAllRun) {
+    return status;
   }
-  JsonObject& object = response.value().as_object();
-  object.set("status", "failed");
-  object.set("error", JsonObject{{"code", "server_error"}, {"message", why}});
-  stored->response = to_text(response.value());
+  return {Code::kUnavailable, std::string("responses cannot be ") + what};
 }
 
 }  // namespace
-
-// Letters and underscores can be written as \u00XX.
-bool may_name_stored(std::string_view body) {
-  for (const std::string_view sign : {R"("previous_response_id")", R"("id")", R"(\u00)"}) {
-    if (body.find(sign) != std::string_view::npos) {
-      return true;
-    }
-  }
-  return false;
-}
-
-void tell_interrupted(StoredResponse* stored) {
-  tell_failed(kInterrupted, stored);
-}
 
 Result<std::unique_ptr<ResponseStore>> ResponseStore::open(const std::string& path,
                                                            const ResponseStoreLimits& limits,
@@ -234,6 +194,26 @@ void ResponseStore::fail_lost() {
   }
 }
 
+// Ends a transaction, also one that the database has given up by itself.
+Status ResponseStore::commit(const Status& begun) {
+  const Status given_up = std::exchange(given_up_, {});
+  Status committed = begun.ok() ? given_up : begun;
+  if (committed.ok()) {
+    committed = database_->run("COMMIT");
+  }
+  if (committed.ok()) {
+    return committed;
+  }
+  log_error("response store: " + committed.message());
+  const Status undone = database_->in_transaction() ? database_->run("ROLLBACK") : Status();
+  for (const Status& status : {undone, recount()}) {
+    if (!status.ok()) {
+      log_error("response store: " + status.message());
+    }
+  }
+  return committed;
+}
+
 // All that waits shares one commit, and is reported after it.
 void ResponseStore::run_batch(const std::vector<Task>& tasks) {
   const Status begun = database_->run("BEGIN");
@@ -243,15 +223,7 @@ void ResponseStore::run_batch(const std::vector<Task>& tasks) {
   for (const Task& task : tasks) {
     reports.push_back(task());
   }
-  Status committed = begun.ok() ? database_->run("COMMIT") : begun;
-  if (!committed.ok()) {
-    log_error("response store: " + committed.message());
-    for (const Status& status : {database_->run("ROLLBACK"), recount()}) {
-      if (!status.ok()) {
-        log_error("response store: " + status.message());
-      }
-    }
-  }
+  const Status committed = commit(begun);
   for (const auto& report : reports) {
     report(committed);
   }
@@ -270,7 +242,7 @@ void ResponseStore::put(StoredResponse response, const std::function<void(Status
       if (!committed.ok()) {
         lose(*kept);
       }
-      done(written.ok() ? committed : written);
+      done(told_of(written.ok() ? committed : written, kNotKept));
     };
   });
   if (!accepted.ok()) {
@@ -295,7 +267,8 @@ void ResponseStore::erase(std::string owner, std::string id,
   const Status accepted = submit([this, owner = std::move(owner), id = std::move(id), done] {
     const auto removed = std::make_shared<Result<bool>>(remove(owner, id));
     return [removed, done](const Status& committed) {
-      done(removed->ok() && !committed.ok() ? Result<bool>(committed) : *removed);
+      const Status status = told_of(removed->ok() ? committed : removed->status(), kNotDeleted);
+      done(status.ok() ? *removed : Result<bool>(status));
     };
   });
   if (!accepted.ok()) {
@@ -318,13 +291,18 @@ Result<T> wait_for(const std::function<Status(std::function<void(Result<T>)>)>& 
 }  // namespace
 
 Result<ResponseStore::Found> ResponseStore::find(const std::string& owner, const std::string& id) {
-  return wait_for<Found>([&](const std::function<void(Result<Found>)>& done) {
+  Result<Found> answer = wait_for<Found>([&](const std::function<void(Result<Found>)>& done) {
     return submit([this, owner, id, done] {
       // Behind the commit of what stands in front of it.
       const auto found = std::make_shared<Result<Found>>(read(owner, id));
       return [found, done](const Status&) { done(std::move(*found)); };
     });
   });
+  if (answer.ok() && answer.value().has_value() && !is_sound(*answer.value())) {
+    log_error("response store: what is kept as " + id.substr(0, 128) + " is no JSON");
+    return Status(Code::kDataLoss, "what is kept is no JSON");
+  }
+  return answer;
 }
 
 Result<std::vector<std::string>> ResponseStore::chain(const std::string& owner,
@@ -347,6 +325,15 @@ Result<std::string> ResponseStore::find_item(const std::string& owner, const std
   });
 }
 
+// Where the database has ended the transaction because of `why`, all of the batch has failed.
+Status ResponseStore::give_up(const StoredResponse& response, const Status& why) {
+  lose(response);
+  if (given_up_.ok() && !database_->in_transaction()) {
+    given_up_ = why;
+  }
+  return why;
+}
+
 // All of it, or nothing but that one which ran has failed.
 Status ResponseStore::keep(const StoredResponse& response) {
   Status begun = touch();
@@ -354,8 +341,7 @@ Status ResponseStore::keep(const StoredResponse& response) {
     begun = database_->run("SAVEPOINT kept");
   }
   if (!begun.ok()) {
-    lose(response);
-    return begun;
+    return give_up(response, begun);
   }
   const std::int64_t num_entries = num_entries_;
   const std::int64_t num_bytes = num_bytes_;
@@ -365,10 +351,14 @@ Status ResponseStore::keep(const StoredResponse& response) {
   }
   num_entries_ = num_entries;
   num_bytes_ = num_bytes;
+  if (!database_->in_transaction()) {
+    return give_up(response, written);
+  }
   Status undone = database_->run("ROLLBACK TO kept; RELEASE kept");
   if (undone.ok() && !response.is_running) {
-    undone = fail_running(response.owner, response.id,
-                          "the response could not be kept: " + written.message());
+    undone =
+        fail_running(response.owner, response.id,
+                     "the response could not be kept: " + told_of(written, kNotKept).message());
   }
   if (!undone.ok()) {
     log_error("response store: " + undone.message());
@@ -477,9 +467,7 @@ Status ResponseStore::make_room(std::int64_t more_bytes) {
                    "ORDER BY last_use LIMIT 1",
                    now, &has_forgotten));
   }
-  return has_forgotten ? Status()
-                       : Status(Code::kResourceExhausted,
-                                "the response store is full of responses that still run");
+  return has_forgotten ? Status() : Status(Code::kResourceExhausted, kAllRun);
 }
 
 Status ResponseStore::forget_one(const std::string& select, std::int64_t now, bool* has_forgotten) {
@@ -579,12 +567,7 @@ Result<std::string> ResponseStore::read_item(const std::string& owner, const std
   const std::string response_id = has_row ? select.text(0) : "";
   select.reset();
   PLUMB_ASSIGN(const Found found, read(owner, response_id));
-  std::string text;
-  if (found.has_value()) {
-    visit_items(*found, [&](const std::string& id, const Json& item) {
-      text = id == item_id ? to_text(item) : text;
-    });
-  }
+  const std::string text = found.has_value() ? item_text(*found, item_id) : "";
   return text.empty() ? Result<std::string>(Status(Code::kNotFound, item_id))
                       : Result<std::string>(text);
 }

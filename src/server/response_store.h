@@ -17,20 +17,9 @@
 #include "base/sqlite.h"
 #include "base/status.h"
 #include "base/thread.h"
+#include "server/stored_response.h"
 
 namespace plumb {
-
-/// A response as it is kept: with the items that its request added.
-struct StoredResponse {
-  std::string id;
-  std::string owner;   ///< whose it is, see owner_of(); nobody else finds it
-  std::string parent;  ///< id of the response that it goes on from; empty = none
-  bool is_running = false;
-  std::string response;  ///< JSON object
-  std::string inputs;    ///< JSON array: items of this request, without inherited ones
-  std::string events;    ///< of a response in the background, as server-sent events; for put() only
-  bool has_events = false;  ///< event_page() has them; of one that was found
-};
 
 /// Some of a kept response's events.
 struct EventPage {
@@ -38,13 +27,6 @@ struct EventPage {
   std::string events;      ///< server-sent events: 256 KiB, and the rest of the last one
   bool is_last = false;    ///< none follow
 };
-
-/// Turns one that ran when its server ended into what it is now: failed.
-void tell_interrupted(StoredResponse* stored);
-
-/// Whether a request with that body may name a stored response or item: one that spells its members
-/// with escapes counts as well.
-bool may_name_stored(std::string_view body);
 
 /// What a store may hold; the least recently used responses give way.
 struct ResponseStoreLimits {
@@ -69,11 +51,12 @@ class ResponseStore {
   ~ResponseStore();
 
   /// Adds it, or replaces the one with its id. Reports kInvalidArgument for one that is larger than
-  /// the store, kResourceExhausted when too much waits or runs; then one with its id that ran has
-  /// failed.
+  /// the store, kResourceExhausted when too much waits or runs, kUnavailable when its disk is full;
+  /// then one with its id that ran has failed.
   void put(StoredResponse response, const std::function<void(Status)>& done);
 
   /// Without events. Nothing where there is none, or it is another's. Waits for the answer.
+  /// Errors  kDataLoss: what is kept is no JSON.
   using Found = std::optional<StoredResponse>;
   Result<Found> find(const std::string& owner, const std::string& id);
 
@@ -107,9 +90,11 @@ class ResponseStore {
   void work();
   void fail_lost();
   void run_batch(const std::vector<Task>& tasks);
+  Status commit(const Status& begun);
   std::int64_t wall_seconds() const;
 
   Status keep(const StoredResponse& response);
+  Status give_up(const StoredResponse& response, const Status& why);
   void lose(const StoredResponse& response);
   Status write(const StoredResponse& response);
   Status write_events(const std::string& id, std::string_view events);
@@ -128,9 +113,10 @@ class ResponseStore {
   std::unique_ptr<SqliteDatabase> database_;
   const ResponseStoreLimits limits_;
   const Clock& clock_;
-  std::int64_t num_entries_ = 0;   // the store's thread
-  std::int64_t num_bytes_ = 0;     // the store's thread
-  std::int64_t next_use_ = 1;      // order of use; the store's thread
+  std::int64_t num_entries_ = 0;  // the store's thread
+  std::int64_t num_bytes_ = 0;    // the store's thread
+  std::int64_t next_use_ = 1;     // order of use; the store's thread
+  Status given_up_;  // why the database gave up the transaction of a batch; the store's thread
   std::vector<std::string> used_;  // ids read since the last write; the store's thread
   Mutex lost_mutex_;
   // Owner and id of ended ones that could not be kept, and may stand there as running.

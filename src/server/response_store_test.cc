@@ -7,6 +7,7 @@
 #include <future>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -344,6 +345,70 @@ TEST_F(ResponseStoreTest, many_at_once_are_all_reported) {
 
 // A child process tells through a pipe which responses were reported as kept, until it is killed
 // at some instant in the middle of it.
+// No file of this process can grow beyond a size, as if the disk were full.
+class NoRoom {
+ public:
+  explicit NoRoom(rlim_t num_bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit_), 0);
+    const rlimit limit{num_bytes, old_limit_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  }
+
+  ~NoRoom() {
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &old_limit_), 0);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+
+  NoRoom(const NoRoom&) = delete;
+  NoRoom& operator=(const NoRoom&) = delete;
+
+ private:
+  rlimit old_limit_{};
+  void (*old_handler_)(int);
+};
+
+TEST_F(ResponseStoreTest, a_full_disk_is_told_and_what_was_kept_stays) {
+  open(path_);
+  ASSERT_TRUE(put(response("r1")).ok());
+  {
+    const NoRoom no_room(std::int64_t{256} << 10);
+    // The first is too much for one transaction in memory, the second for its commit.
+    for (const std::size_t size : {std::size_t{16} << 20, std::size_t{1} << 20}) {
+      const Status full = put(response("r2", "a", "", std::string(size, 'x')));
+      EXPECT_EQ(full.code(), Code::kUnavailable) << full.message();
+      EXPECT_EQ(full.message(),
+                "responses cannot be kept: the disk of the response store is full; send "
+                "store:false or make room");
+    }
+    EXPECT_TRUE(find("r1").has_value());
+    EXPECT_FALSE(find("r2").has_value());
+  }
+  EXPECT_TRUE(put(response("r3")).ok());
+  open(path_);
+  EXPECT_TRUE(find("r1").has_value());
+  EXPECT_FALSE(find("r2").has_value());
+  EXPECT_TRUE(find("r3").has_value());
+}
+
+TEST_F(ResponseStoreTest, what_is_no_json_any_more_is_an_error_of_that_one) {
+  open(path_);
+  ASSERT_TRUE(put(response("r1")).ok());
+  ASSERT_TRUE(put(response("r2")).ok());
+  ASSERT_TRUE(put(response("r3")).ok());
+  store_.reset();
+  auto database = std::move(SqliteDatabase::open(path_)).value();
+  ASSERT_TRUE(database
+                  ->run("UPDATE responses SET response = '{' WHERE id = 'r1'; "
+                        "UPDATE responses SET inputs = 'x' WHERE id = 'r2'")
+                  .ok());
+  database.reset();
+  open(path_);
+  EXPECT_EQ(store_->find("a", "r1").status().code(), Code::kDataLoss);
+  EXPECT_EQ(store_->find("a", "r2").status().code(), Code::kDataLoss);
+  EXPECT_TRUE(find("r3").has_value());
+  EXPECT_TRUE(erase("r1"));
+}
+
 TEST_F(ResponseStoreTest, a_killed_process_has_lost_nothing_that_it_reported) {
   std::int64_t num_reported = 0;
   for (int round = 0; round < 12; ++round) {

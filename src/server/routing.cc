@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "server/compat.h"
 #include "server/ollama_model.h"
+#include "server/route_hint.h"
 
 namespace plumb {
 
@@ -51,10 +52,8 @@ ApiError Routing::error(const HttpRequest& request, const RouteMatch& match) con
   if (std::optional<ApiError> error = compat_route_error(path(request))) {
     return *std::move(error);
   }
-  const std::string where =
-      options_.root_path.empty() ? "" : " below " + options_.root_path.substr(0, 64);
-  return ApiError::not_found("no route " + request.path.substr(0, 128) + "; there are" + where +
-                             ": " + join(router_.paths(), ", "));
+  return ApiError::not_found(
+      unknown_route(request.method, request.path, options_.root_path, router_.paths()));
 }
 
 }  // namespace plumb

@@ -55,13 +55,16 @@ std::string transport_error(int http_status, const HttpLimits& limits) {
 
 Status load_keys(const ServerOptions& options, KeySet* keys) {
   if (!options.api_key_file.empty()) {
-    PLUMB_RETURN_IF_ERROR(keys->load_file(options.api_key_file, KeyRole::kNormal));
+    PLUMB_RETURN_IF_ERROR(
+        keys->load_file(options.api_key_file, KeyRole::kNormal).with("--api-key-file"));
   }
   if (!options.api_key.empty()) {
-    PLUMB_RETURN_IF_ERROR(keys->add(options.api_key, "api-key", KeyRole::kNormal).with("api-key"));
+    PLUMB_RETURN_IF_ERROR(
+        keys->add(options.api_key, "api-key", KeyRole::kNormal).with("--api-key"));
   }
   if (!options.admin_key_file.empty()) {
-    PLUMB_RETURN_IF_ERROR(keys->load_file(options.admin_key_file, KeyRole::kAdmin));
+    PLUMB_RETURN_IF_ERROR(
+        keys->load_file(options.admin_key_file, KeyRole::kAdmin).with("--admin-key-file"));
   }
   if (keys->empty() && !is_loopback(options.host) && !options.insecure_no_auth) {
     return {Code::kInvalidArgument,
@@ -226,7 +229,9 @@ std::optional<ApiError> Server::access_error(const HttpRequest& request, const R
     return ApiError::for_http(429, "too many failed keys from this address");
   }
   failures_.record_failure(request.peer_address);
-  return ApiError::for_http(401, "a valid API key is required");
+  return ApiError::for_http(401,
+                            "a valid API key is required; send 'Authorization: Bearer KEY' or "
+                            "'x-api-key: KEY'");
 }
 
 std::optional<HttpResponse> Server::refuse(const HttpRequest& head) {

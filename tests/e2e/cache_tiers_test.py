@@ -96,7 +96,7 @@ class CacheTiers(unittest.TestCase):
         self.cache.write_text("a file")
         done = e2e.run("serve", self.model, "--port", 0, "--disk-cache-dir", self.cache)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn(f"disk-cache-dir: {self.cache}: is not a folder", done.stderr.decode())
+        self.assertIn(f"--disk-cache-dir: {self.cache}: is not a folder", done.stderr.decode())
         self.assertEqual(pathlib.Path(self.cache).read_text(), "a file")
 
 

@@ -177,7 +177,7 @@ class Commands(unittest.TestCase):
         for folder in ("/proc/nope", self.path("no-folder", "text")):
             done = e2e.run("serve", self.model, "--port", 0, "--disk-cache-dir", folder)
             self.assertEqual(done.returncode, 1, done.stderr)
-            self.assertIn(f"disk-cache-dir: {folder}", done.stderr.decode())
+            self.assertIn(f"--disk-cache-dir: {folder}", done.stderr.decode())
             self.assertTrue(one_line(done.stderr), done.stderr)
 
     def test_a_server_says_the_port_of_its_events_and_who_can_read_them(self):
@@ -211,6 +211,9 @@ class Commands(unittest.TestCase):
             done = e2e.run("chat", url, "--chunk-tokens", 64, stdin=b"")
         self.assertEqual(done.returncode, 2)
         self.assertIn("--chunk-tokens", done.stderr.decode())
+        done = e2e.run("chat", "127.0.0.1:19101", stdin=b"")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("did you mean http://127.0.0.1:19101?", done.stderr.decode())
         done = e2e.run("chat", self.model, "--api-key-file", "keys", stdin=b"")
         self.assertEqual(done.returncode, 2)
         base = e2e.dummy(self.folder, "base", "--format", "hf")
@@ -261,7 +264,10 @@ class Commands(unittest.TestCase):
     def test_serve_refuses_options_that_cannot_be_meant(self):
         for flags, word in ((["--min-context", 4096, "--max-context", 2048], "--min-context: 4096"),
                             (["--served-model-name", "a\nb"], "--served-model-name"),
-                            (["--served-model-name", "a\x7f"], "--served-model-name")):
+                            (["--served-model-name", "a\x7f"], "--served-model-name"),
+                            (["--response-store", ""], "--response-store: ''"),
+                            (["--response-store", ":memory:"], "--response-store: ':memory:'"),
+                            (["--response-store", "file:x?mode=rw"], "--response-store: 'file:x?mode=rw'")):
             done = e2e.run("serve", self.model, "--port", 0, *flags)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertTrue(done.stderr.decode().startswith("plumb: " + word), done.stderr)
@@ -447,6 +453,9 @@ class Commands(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("plumb model fetch smollm2-135m-instruct", done.stderr.decode())
         env = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "empty")}
+        done = e2e.run("serve", "smollm2")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("did you mean smollm2-135m-instruct?", done.stderr.decode())
         done = e2e.run("chat", "smollm2-135m-instruct", env=env)
         self.assertEqual(done.returncode, 1)
         self.assertTrue(one_line(done.stderr), done.stderr)
@@ -482,6 +491,7 @@ class Commands(unittest.TestCase):
         keys.chmod(0o644)
         done = e2e.run("serve", self.model, "--api-key-file", keys)
         self.assertEqual(done.returncode, 1)
+        self.assertIn(f"--api-key-file: {keys}: ", done.stderr.decode())
         self.assertNotIn("sk-0123456789abcdef", done.stderr.decode())
 
     def test_every_usage_error_is_listed(self):
@@ -528,6 +538,8 @@ class Commands(unittest.TestCase):
             done = e2e.run(*line)
             self.assertEqual(done.returncode, 2)
             self.assertIn(f"unknown command '{line[-1]}'", done.stderr.decode())
+        self.assertIn("unknown command 'serv'; did you mean 'serve'?", e2e.run("serv").stderr.decode())
+        self.assertIn("did you mean 'list'?", e2e.run("model", "lst").stderr.decode())
 
     def test_help_and_version_end_with_0_and_show_defaults(self):
         self.assertRegex(e2e.run("--version").stdout.decode(), r"^plumb \d+\.\d+\.\d+ ")
@@ -535,6 +547,8 @@ class Commands(unittest.TestCase):
         self.assertIn("--[no-]prefix-cache=on", e2e.run("serve", "--help").stdout.decode())
         self.assertIn("Exit codes", e2e.run("--help").stdout.decode())
         self.assertIn("a bare number is seconds", e2e.run("--help").stdout.decode())
+        self.assertEqual(e2e.run("help").stdout, e2e.run("--help").stdout)
+        self.assertEqual(e2e.run("help", "serve").stdout, e2e.run("serve", "--help").stdout)
         for command in ([], ["serve"], ["model", "dummy"], ["doctor"]):
             done = e2e.run(*command, "--help")
             self.assertEqual(done.returncode, 0)

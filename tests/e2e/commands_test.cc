@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 #include <set>
 
+#include "base/nearest_name.h"
 #include "cli/completion.h"
 #include "cli/machine_facts.h"
-#include "cli/nearest_name.h"
 #include "cli/option_warnings.h"
 #include "cli/rfc3339.h"
 

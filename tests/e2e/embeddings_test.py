@@ -95,6 +95,8 @@ class Embeddings(unittest.TestCase):
         long = "red " * 40
         error = self.error("/v1/embeddings", {"input": ["a", long]})
         self.assertEqual((error["code"], error["param"]), ("context_length_exceeded", "input[1]"))
+        self.assertTrue(error["message"].endswith("shorten the input[1], or let it be cut with 'truncate_prompt_tokens'"))
+        self.assertNotIn("completion", error["message"])
         answer = self.create(input=long, extra_body={"truncate_prompt_tokens": -1})
         self.assertEqual(answer.usage.prompt_tokens, 24)
         ids = self.reference.tokenizer.encode(long).ids
@@ -109,6 +111,11 @@ class Embeddings(unittest.TestCase):
                             ({"input": "a", "encoding_format": "hex"}, "encoding_format"),
                             ({"input": "a", "truncate_prompt_tokens": 99}, "truncate_prompt_tokens")]:
             self.assertEqual(self.error("/v1/embeddings", body)["param"], param, body)
+        self.assertIn("send text", self.error("/v1/embeddings", {"input": [999]})["message"])
+        self.assertIn("expected at least one document",
+                      self.error("/v1/rerank", {"query": "a", "documents": []})["message"])
+        self.assertIn("'text_2' has 1 text, expected 2",
+                      self.error("/v1/score", {"text_1": ["a", "b"], "text_2": ["a"]})["message"])
         with self.assertRaises(openai.NotFoundError):
             self.create(input="a", model="another")
         self.error("/v1/embeddings", {"input": "a"}, headers={"x-request-timeout-ms": "soon"})
@@ -186,6 +193,8 @@ class Embeddings(unittest.TestCase):
         for path, body in [("/v1/chat/completions", chat), ("/v1/completions", {"prompt": "a"}),
                            ("/v1/responses", {"model": "tiny-bert", "input": "a"}), ("/generate", {"text": "a"})]:
             self.assertEqual(self.error(path, body)["code"], "model_not_generative", path)
+        self.assertIn("generates no text", self.error("/v1/messages/count_tokens", {"model": "tiny-bert", **chat})["message"])
+        self.assertEqual(self.error("/v1/responses/input_tokens", {"input": "a"})["code"], "model_not_generative")
         self.assertIn("generates no text", self.error("/v1/messages", {"max_tokens": 1, "model": "tiny-bert", **chat})["message"])
         self.assertIn("generates no text", self.error("/api/chat", {"model": "tiny-bert", **chat}))
 

@@ -286,7 +286,7 @@ TEST(ServedOllama, errors_are_a_text) {
       {"POST", "/api/embed", body(R"("input":"x")"), 400, "--task embed"},
       {"POST", "/api/embeddings", R"({"model":"other","prompt":"x"})", 404, "'other'"},
       {"POST", "/api/embeddings", body(R"("prompt":"x")"), 400, "--task embed"},
-      {"POST", "/api/unknown", "{}", 404, "no route /api/unknown"},
+      {"POST", "/api/unknown", "{}", 404, "no route POST /api/unknown"},
       {"GET", kChat, "", 405, "expected POST"},
   };
   for (const Row& row : rows) {
@@ -300,6 +300,18 @@ TEST(ServedOllama, errors_are_a_text) {
     EXPECT_EQ(json.value().as_object().size(), 1U);
   }
   EXPECT_EQ(scene.engine().stats().num_submitted, 0);
+}
+
+TEST(ServedOllama, any_type_of_content_is_read_as_json_unless_a_page_sends_it) {
+  ServedScene scene;
+  const std::string text = body(R"("prompt":"x","stream":false,"options":{"num_predict":1})");
+  for (const char* type : {"application/x-www-form-urlencoded", "text/plain"}) {
+    EXPECT_EQ(scene.send("POST", kGenerate, text, {{"content-type", type}}).status, 200) << type;
+    EXPECT_EQ(scene.send("POST", kGenerate, text, {{"content-type", type}, {"origin", "http://a"}})
+                  .status,
+              415)
+        << type;
+  }
 }
 
 TEST(ServedOllama, an_error_ends_a_stream_with_a_line_of_its_own) {
