@@ -52,7 +52,7 @@ TEST_F(RoutingTest, the_error_says_what_there_is_instead) {
   EXPECT_EQ(method.message, "method GET is not allowed here, expected POST");
   const ApiError unknown = routing_.error(request_of("GET", "/llm/x"), {});
   EXPECT_EQ(unknown.http_status, 404);
-  EXPECT_EQ(unknown.message, "no route /llm/x; there are below /llm: /api/chat, /health");
+  EXPECT_EQ(unknown.message, "no route GET /llm/x; see /llm/openapi.json");
   const ApiError store = routing_.error(request_of("POST", "/llm/api/push"), {});
   EXPECT_EQ(store.message, "no route /api/push: this server keeps no store of models");
 }
