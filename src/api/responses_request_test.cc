@@ -171,7 +171,6 @@ TEST(ResponsesRequest, a_text_is_one_message_and_instructions_come_first) {
   EXPECT_EQ(conversation_of(R"({"input":"Hello","instructions":"Be brief"})"),
             R"([{"role":"system","content":"Be brief"},{"role":"user","content":"Hello"}])");
   EXPECT_EQ(conversation_of(R"({"input":""})"), "[]");
-  EXPECT_EQ(conversation_of(R"({"model":"m"})"), "[]");
 }
 
 TEST(ResponsesRequest, items_become_turns) {

@@ -44,22 +44,17 @@ Status KeySet::add(std::string_view key, std::string name, KeyRole role) {
             "a key holds a character that no client can send, expected visible ASCII"};
   }
   const Digest256 digest = sha256(key);
-  entries_.push_back({digest, {std::move(name), role, cache_salt_of(digest)}, "--api-key", false});
+  entries_.push_back({digest, {std::move(name), role, cache_salt_of(digest)}, "--api-key"});
   return {};
 }
 
-// Of two keys of one name, one would have the other's share and count as it.
+// One name may have several keys, the old and the new one say; a key stands once.
 Status KeySet::check_last() const {
   const Entry& last = entries_.back();
   for (std::size_t i = 0; i + 1 < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (entry.digest == last.digest) {
       return {Code::kInvalidArgument, last.where + ": has the key of " + entry.where};
-    }
-    if ((entry.is_named || last.is_named) && entry.principal.name == last.principal.name) {
-      return {Code::kInvalidArgument, last.where + ": the name '" +
-                                          last.principal.name.substr(0, 64) + "' is that of " +
-                                          entry.where};
     }
   }
   return {};
@@ -88,7 +83,6 @@ Status KeySet::load_file(const std::string& path, KeyRole default_role) {
     PLUMB_RETURN_IF_ERROR(
         add(parts.back(), std::move(name), is_named ? named_role : default_role).with(where));
     entries_.back().where = where;
-    entries_.back().is_named = is_named;
     PLUMB_RETURN_IF_ERROR(check_last());
   }
   if (entries_.size() == before) {

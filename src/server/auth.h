@@ -32,7 +32,7 @@ class KeySet {
  public:
   /// Adds the keys of a file: `KEY` or `NAME:ROLE:KEY` a line (role normal or admin), `#` comments.
   /// Errors kInvalidArgument: not a regular file of this user with mode & 077 == 0, a key under 16
-  /// characters, no key, a key or a name that there is already (both places are named).
+  /// characters, no key, a key that there is already (both places are named).
   Status load_file(const std::string& path, KeyRole default_role);
   /// Errors kInvalidArgument: shorter than 16 characters.
   Status add(std::string_view key, std::string name, KeyRole role);
@@ -48,7 +48,6 @@ class KeySet {
     Digest256 digest;
     Principal principal;
     std::string where;  // file and line, or the option
-    bool is_named = false;
   };
 
   Status check_last() const;

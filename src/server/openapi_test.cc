@@ -19,8 +19,7 @@ const std::vector<Route>& some_routes() {
       {"DELETE", "/v1/responses/{id}", RouteClass::kNormal, {}},
       {"POST", "/v1/messages", RouteClass::kNormal, {}, Dialect::kAnthropic},
       {"GET", "/api/version", RouteClass::kPublic, {}, Dialect::kOllama},
-      {"GET", "/healthz", RouteClass::kPublic, {}},
-      {"GET", "/no/such/route", RouteClass::kPublic, {}}};
+      {"GET", "/healthz", RouteClass::kPublic, {}}};
   return routes;
 }
 
@@ -62,13 +61,21 @@ void collect_references(const Json& json, std::set<std::string>* out) {
 }
 
 // Every operation that the files know, as routes.
+// Of everything that is described; a text is the path that is described alike.
 std::vector<Route> all_routes() {
-  std::vector<Route> routes;
+  JsonObject paths;
   for (const WebAsset& file : openapi_files()) {
     const Json part = parse_json(file.content).value();
-    const Json* paths = part.find("paths");
-    for (const JsonMember& path : paths != nullptr ? paths->as_object() : JsonObject()) {
-      for (const char* method : {"GET", "POST", "PUT", "DELETE"}) {
+    const Json* own = part.find("paths");
+    for (const JsonMember& path : own != nullptr ? own->as_object() : JsonObject()) {
+      paths.append(path.key, path.value);
+    }
+  }
+  std::vector<Route> routes;
+  for (const JsonMember& path : paths) {
+    const Json& item = path.value.is_string() ? *paths.find(path.value.as_string()) : path.value;
+    for (const char* method : {"GET", "POST", "PUT", "DELETE"}) {
+      if (item.find(to_lower_ascii(method)) != nullptr) {
         routes.push_back({method, path.key, RouteClass::kNormal, {}, Dialect::kAnthropic});
       }
     }

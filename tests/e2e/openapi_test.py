@@ -140,11 +140,9 @@ class Document(unittest.TestCase):
             written |= set(json.loads(path.read_text()).get("paths", {}))
         with self.serve() as server:
             document = self.document_of(server)
-            message = server.post("/no/such/route", {})[1]["error"]["message"]
-            served = message.split(": ", 1)[1].split(", ")
-            self.assertEqual(sorted(document["paths"]), sorted(served))
-            self.assertEqual(written, set(served))
-            for path in served:
+            # A route that is not written makes no document at all.
+            self.assertEqual(sorted(document["paths"]), sorted(written))
+            for path in written:
                 asked = path.replace("{id}", "some")
                 _, headers, _ = server.request("PATCH", asked)
                 expected = {method.upper() for known, method, _ in operations(document)
