@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "server/openapi_files.h"
 
 namespace plumb {
