@@ -34,6 +34,9 @@ class CountingSink final : public EventSink {
 class ModelAllocation : public testing::TestWithParam<AllocationCase> {
  protected:
   void SetUp() override {
+#ifndef NDEBUG
+    GTEST_SKIP() << "this build checks the inputs of each op, and makes texts for that";
+#endif
     path_ = std::filesystem::path(testing::TempDir()) /
             ("plumb_alloc_" + std::to_string(::getpid()) + "_" + GetParam().name + ".gguf");
     SynthesisSpec spec;
