@@ -97,7 +97,9 @@ class JsonSchemaEvaluator {
     }
     const SchemaPlace place{target.schema, target.scope,
                             &terms_->document().json(target.schema).as_object()};
-    const Json* const unevaluated = place.find(Domain::kUnevaluated);
+    // A domain without such a keyword has no name for it; a schema may have a member without one.
+    const Json* const unevaluated =
+        Domain::kUnevaluated.empty() ? nullptr : place.find(Domain::kUnevaluated);
     if (unevaluated == nullptr) {
       return keywords(place, positive, track);
     }

@@ -228,6 +228,14 @@ TEST(JsonSchema, an_impossible_schema_is_an_error_at_its_pointer) {
             "invalid_argument: #: no value satisfies the schema");
 }
 
+TEST(JsonSchema, a_member_without_a_name_is_a_keyword_that_nobody_knows) {
+  CompileBudget budget;
+  EXPECT_EQ(compile_json_schema(R"({"":2})", {}, &budget).status().code(), Code::kUnsupported);
+  const auto dropped = compile_json_schema(R"({"":2,"type":"null"})", {.lenient = true}, &budget);
+  ASSERT_TRUE(dropped.ok()) << dropped.status().message();
+  EXPECT_EQ(dropped.value().ignored, (std::vector<std::string>{" at #"}));
+}
+
 TEST(JsonSchema, lenient_drops_what_it_cannot_enforce_and_says_so) {
   CompileBudget budget;
   const Result<JsonSchemaGrammar> grammar = compile_json_schema(
