@@ -55,12 +55,14 @@ void RatioAdmission::observe(const StepOutcome& outcome) {
   }
 }
 
-std::pair<TenantId, int> OutputLengths::place(TenantId tenant, std::int64_t max_output) {
-  return {tenant, std::bit_width(static_cast<std::uint64_t>(max_output))};
+// The tenant and the number of bits of the limit, at most 64, as one number.
+std::uint64_t OutputLengths::place(TenantId tenant, std::int64_t max_output) {
+  const auto num_bits = std::bit_width(static_cast<std::uint64_t>(max_output));
+  return static_cast<std::uint64_t>(tenant) * 128 + static_cast<std::uint64_t>(num_bits);
 }
 
 void OutputLengths::observe(TenantId tenant, std::int64_t max_output, std::int64_t num_output) {
-  const auto key = place(tenant, max_output);
+  const std::uint64_t key = place(tenant, max_output);
   auto found = lengths_.find(key);
   if (found == lengths_.end()) {
     if (lengths_.size() >= kMaxKinds) {

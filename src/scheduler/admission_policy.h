@@ -4,10 +4,10 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -94,9 +94,10 @@ class OutputLengths {
 
   static std::int64_t usual_of(std::span<const std::int64_t> sorted);
   const Lengths* find(TenantId tenant, std::int64_t max_output) const;
-  static std::pair<TenantId, int> place(TenantId tenant, std::int64_t max_output);
+  static std::uint64_t place(TenantId tenant, std::int64_t max_output);
 
-  std::map<std::pair<TenantId, int>, Lengths> lengths_;
+  std::unordered_map<std::uint64_t, Lengths>
+      lengths_;  ///< looked up for every sequence, every step
 };
 
 /// Sequences are expected to produce what most of their kind produced; as long as too few of a kind

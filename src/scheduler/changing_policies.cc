@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <string_view>
+#include <unordered_map>
 
 #include "scheduler/schedule_policy.h"
 
@@ -89,16 +89,26 @@ class RoutingKeyPolicy final : public SchedulePolicy {
 
   Indices order(std::span<const SeqSnapshot> waiting,
                 std::span<const SeqSnapshot> running) const override {
-    std::map<std::string_view, std::int64_t> counts;
+    std::unordered_map<std::string_view, std::int64_t> counts;
     for (const SeqSnapshot& seq : running) {
       if (!seq.routing_key.empty()) {
         ++counts[seq.routing_key];
       }
     }
-    return sorted_by(waiting, [&counts](const SeqSnapshot& seq) {
-      const auto found = counts.find(seq.routing_key);
-      return found == counts.end() ? std::pair<std::int64_t, std::string_view>(0, "")
-                                   : std::pair(-found->second, found->first);
+    // Keys become places first, so that the sort compares numbers.
+    std::vector<std::pair<std::int64_t, std::string_view>> keys;
+    keys.reserve(counts.size());
+    for (const auto& [key, count] : counts) {
+      keys.emplace_back(-count, key);
+    }
+    std::sort(keys.begin(), keys.end());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      counts[keys[i].second] = static_cast<std::int64_t>(i);
+    }
+    const std::int64_t last = std::ssize(keys);
+    return sorted_by(waiting, [&counts, last](const SeqSnapshot& seq) {
+      const auto place = counts.find(seq.routing_key);
+      return place == counts.end() ? last : place->second;
     });
   }
 };

@@ -75,7 +75,7 @@ class Planner {
   BlockCount begin_blocks(const SeqSnapshot& waiting) const;
   std::int64_t known_blocks(const SeqSnapshot& waiting) const;
   BlockCount wanted_blocks(const SeqSnapshot& waiting) const;
-  std::int64_t window_reserve(const SeqSnapshot& running) const;
+  std::int64_t window_reserve(const SeqSnapshot& running, std::int64_t to_come) const;
   std::int64_t chunk_window_blocks() const;
   void limit_chunks(std::int64_t num_window_blocks);
   std::int64_t window_blocks_left() const;

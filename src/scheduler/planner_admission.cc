@@ -45,9 +45,10 @@ BlockCount Planner::wanted_blocks(const SeqSnapshot& waiting) const {
           begin_blocks(waiting).window + std::max(held, limits_.demand(1).window)};
 }
 
-// Window blocks that a running sequence is expected to hold beyond those that it has.
-std::int64_t Planner::window_reserve(const SeqSnapshot& running) const {
-  const std::int64_t num_tokens = running.num_tokens + admission_->reserve_running(running);
+// Window blocks that a running sequence is expected to hold beyond those that it has, with so many
+// tokens to come.
+std::int64_t Planner::window_reserve(const SeqSnapshot& running, std::int64_t to_come) const {
+  const std::int64_t num_tokens = running.num_tokens + to_come;
   return std::max<std::int64_t>(limits_.window_blocks(num_tokens) - running.num_window_blocks, 0);
 }
 
@@ -57,10 +58,15 @@ void Planner::forecast_running() {
   std::int64_t num_blocks = 0;
   std::int64_t num_window_blocks = 0;
   std::int64_t num_tokens = 0;
+  ends_.clear();
   for (const SeqSnapshot& seq : alive_) {
-    num_blocks += blocks_to_reach(seq, seq.num_uncached());
-    num_tokens += admission_->reserve_running(seq);
-    num_window_blocks += window_reserve(seq);
+    const std::int64_t to_come = admission_->reserve_running(seq);
+    const std::int64_t blocks = blocks_to_reach(seq, seq.num_uncached());
+    num_blocks += blocks;
+    num_tokens += to_come;
+    num_window_blocks += window_reserve(seq, to_come);
+    ends_.push_back(
+        {at_least_one(to_come), (seq.num_reclaimable_blocks + blocks) * limits_.block_size});
   }
   const auto beyond_plan = [this](std::int64_t num_wanted) {
     return std::max<std::int64_t>(num_wanted - plan_.num_new_blocks, 0);
@@ -69,12 +75,6 @@ void Planner::forecast_running() {
   room_.full = free - num_blocks_for(num_tokens, limits_.block_size);
   room_.window = available_.window - beyond_plan(num_window_blocks) - chunk_window_blocks();
   if (limits_.simulates_completion) {
-    ends_.clear();
-    for (const SeqSnapshot& seq : alive_) {
-      const std::int64_t held =
-          seq.num_reclaimable_blocks + blocks_to_reach(seq, seq.num_uncached());
-      ends_.push_back({at_least_one(admission_->reserve_running(seq)), held * limits_.block_size});
-    }
     forecast_.reset(free * limits_.block_size, limits_.completion_spare, ends_);
   }
 }
