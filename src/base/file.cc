@@ -43,16 +43,17 @@ Status system_error(const std::string& path, const char* what) {
   return {code, path + ": cannot " + what + ": " + std::generic_category().message(error)};
 }
 
-Status write_all(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+// After an error `bytes` is what was not written.
+Status write_all(int fd, std::string_view* bytes, const std::string& path) {
+  while (!bytes->empty()) {
+    const ssize_t n = ::write(fd, bytes->data(), bytes->size());
     if (n < 0 && errno == EINTR) {
       continue;
     }
     if (n < 0) {
       return system_error(path, "write");
     }
-    bytes.remove_prefix(static_cast<std::size_t>(n));
+    bytes->remove_prefix(static_cast<std::size_t>(n));
   }
   return {};
 }
@@ -212,7 +213,8 @@ Status write_file_atomic(const std::string& path, std::string_view content) {
     if (fd.get() < 0) {
       return system_error(temporary, "create");
     }
-    Status status = write_all(fd.get(), content, temporary);
+    std::string_view left = content;
+    Status status = write_all(fd.get(), &left, temporary);
     if (status.ok() && ::fsync(fd.get()) != 0) {
       status = system_error(temporary, "sync");
     }
@@ -300,10 +302,23 @@ AppendFile::~AppendFile() {
   }
 }
 
+// All of it or nothing: what did not fit would be the beginning of the next line.
 Status AppendFile::append(std::string_view bytes) {
-  PLUMB_RETURN_IF_ERROR(write_all(fd_, bytes, path_));
-  size_ += bytes.size();
-  return {};
+  std::string_view left = bytes;
+  Status written = write_all(fd_, &left, path_);
+  if (written.ok()) {
+    size_ += bytes.size();
+    return written;
+  }
+
+  struct stat st {};
+
+  const auto num_written = static_cast<off_t>(bytes.size() - left.size());
+  if (num_written > 0 && ::fstat(fd_, &st) == 0 && st.st_size >= num_written &&
+      ::ftruncate(fd_, st.st_size - num_written) != 0) {
+    return {written.code(), written.message() + "; a part of it was written"};
+  }
+  return written;
 }
 
 Status AppendFile::sync() {

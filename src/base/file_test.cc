@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "support/no_room.h"
 
 namespace plumb {
 namespace {
@@ -105,6 +106,25 @@ TEST(File, appended_lines_survive_reopening_and_can_be_cut) {
   ASSERT_TRUE(file.value().truncate(4).ok());
   ASSERT_TRUE(file.value().append("2\n").ok());
   EXPECT_EQ(read_file(path).value(), "one\n2\n");
+}
+
+TEST(AppendFile, LeavesNothingOfWhatDoesNotFit) {
+  const std::string path = scratch("no_room");
+  ASSERT_TRUE(write_file_atomic(path, "").ok());
+  Result<AppendFile> file = AppendFile::open(path);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(file.value().append("one\n").ok());
+  {
+    const NoRoom no_room(10);
+    const Status status = file.value().append("two and more\n");
+    EXPECT_EQ(status.message(), path + ": cannot write: File too large");
+    EXPECT_EQ(file.value().size(), 4U);
+    EXPECT_EQ(read_file(path).value(), "one\n");
+    ASSERT_TRUE(file.value().append("three\n").ok());
+    EXPECT_FALSE(file.value().append("4\n").ok());
+  }
+  ASSERT_TRUE(file.value().append("four\n").ok());
+  EXPECT_EQ(read_file(path).value(), "one\nthree\nfour\n");
 }
 
 TEST(AppendFile, IsWrittenByOneAtATime) {

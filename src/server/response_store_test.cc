@@ -7,13 +7,13 @@
 #include <future>
 #include <gtest/gtest.h>
 #include <string>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/sqlite.h"
 #include "support/fake_clock.h"
+#include "support/no_room.h"
 
 namespace plumb {
 namespace {
@@ -343,30 +343,6 @@ TEST_F(ResponseStoreTest, many_at_once_are_all_reported) {
   EXPECT_EQ(num_kept.load(), 500);
 }
 
-// A child process tells through a pipe which responses were reported as kept, until it is killed
-// at some instant in the middle of it.
-// No file of this process can grow beyond a size, as if the disk were full.
-class NoRoom {
- public:
-  explicit NoRoom(rlim_t num_bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit_), 0);
-    const rlimit limit{num_bytes, old_limit_.rlim_max};
-    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  }
-
-  ~NoRoom() {
-    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &old_limit_), 0);
-    std::signal(SIGXFSZ, old_handler_);
-  }
-
-  NoRoom(const NoRoom&) = delete;
-  NoRoom& operator=(const NoRoom&) = delete;
-
- private:
-  rlimit old_limit_{};
-  void (*old_handler_)(int);
-};
-
 TEST_F(ResponseStoreTest, a_full_disk_is_told_and_what_was_kept_stays) {
   open(path_);
   ASSERT_TRUE(put(response("r1")).ok());
@@ -409,6 +385,8 @@ TEST_F(ResponseStoreTest, what_is_no_json_any_more_is_an_error_of_that_one) {
   EXPECT_TRUE(erase("r1"));
 }
 
+// A child process tells through a pipe which responses were reported as kept, until it is killed
+// at some instant in the middle of it.
 TEST_F(ResponseStoreTest, a_killed_process_has_lost_nothing_that_it_reported) {
   std::int64_t num_reported = 0;
   for (int round = 0; round < 12; ++round) {
