@@ -68,8 +68,8 @@ AccessEntry::AccessEntry(const HttpRequest& head, std::chrono::system_clock::tim
   }
 }
 
-Json access_line(const AccessEntry& entry, int http_status, Clock::TimePoint received,
-                 Clock::TimePoint now) {
+Json access_line(const AccessEntry& entry, std::optional<int> http_status,
+                 Clock::TimePoint received, Clock::TimePoint now) {
   JsonObject line{{"time", to_rfc3339(entry.begun, kMilliDigits)},
                   {"request_id", entry.request_id}};
   add_text("trace_id", entry.trace_id, &line);
@@ -77,7 +77,11 @@ Json access_line(const AccessEntry& entry, int http_status, Clock::TimePoint rec
   add_text("client", entry.client, &line);
   line.append("method", entry.method);
   line.append("route", entry.route);
-  line.append("status", std::int64_t{http_status});
+  if (http_status.has_value()) {
+    line.append("status", std::int64_t{*http_status});
+  }
+  add_text("response_id", entry.response_id, &line);
+  add_text("response_status", entry.response_status, &line);
   add_text("error_code", entry.error_code, &line);
   if (!entry.model.empty()) {
     line.append("model", entry.model);

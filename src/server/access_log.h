@@ -45,8 +45,10 @@ struct AccessEntry {
   std::string method;
   std::string route;  ///< the path of the route, "unknown" where there is none
   std::string user_agent;
-  std::string error_code;  ///< of an error body
-  std::string model;       ///< of those that generate, as what follows
+  std::string error_code;       ///< of an error body
+  std::string response_id;      ///< of a response in the background that has ended, as what follows
+  std::string response_status;  ///< "completed", "incomplete", "failed" or "cancelled"
+  std::string model;            ///< of those that generate, as what follows
   bool is_stream = false;
   std::int64_t choices_per_prompt = 1;
   std::optional<Clock::TimePoint> first_token;
@@ -54,13 +56,13 @@ struct AccessEntry {
 };
 
 /// {"time","request_id","key","client","method","route","status", …}: times of phases in
-/// milliseconds; what a request does not have is left out.
-Json access_line(const AccessEntry& entry, int http_status, Clock::TimePoint received,
-                 Clock::TimePoint now);
+/// milliseconds; what a request does not have is left out, as the status of what is no answer.
+Json access_line(const AccessEntry& entry, std::optional<int> http_status,
+                 Clock::TimePoint received, Clock::TimePoint now);
 
-/// One line of JSON for each request, in a file that only grows (so it may be truncated by whoever
-/// rotates it), or on standard error.
-/// Thread: the server's loop, but for open().
+/// One line of JSON for each request, and for each response in the background, in a file that only
+/// grows (so it may be truncated by whoever rotates it), or on standard error. Thread: the server's
+/// loop, but for open().
 class AccessLog {
  public:
   /// Null for an empty path. Errors: as AppendFile::open().

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "support/no_room.h"
 
 namespace plumb {
 namespace {
@@ -85,6 +86,35 @@ TEST(AccessLogs, lines_go_behind_those_that_are_there) {
   const auto none = AccessLog::open("/proc/none/access.log");
   ASSERT_FALSE(none.ok());
   EXPECT_TRUE(none.status().message().starts_with("--access-log: ")) << none.status().message();
+}
+
+TEST(AccessLogs, a_response_in_the_background_has_no_status_of_http) {
+  AccessEntry entry = entry_of({});
+  entry.route = "/v1/responses";
+  entry.response_id = "resp_1";
+  entry.response_status = "failed";
+  entry.error_code = "request_aborted";
+  const Clock::TimePoint received{std::chrono::seconds(4)};
+  EXPECT_EQ(to_text(access_line(entry, std::nullopt, received, received + milliseconds(7))),
+            R"({"time":"2023-11-14T22:13:20.123Z","request_id":"req-1","method":"",)"
+            R"("route":"/v1/responses","response_id":"resp_1","response_status":"failed",)"
+            R"("error_code":"request_aborted","total_ms":7.0})");
+}
+
+TEST(AccessLogs, a_line_that_does_not_fit_is_lost_as_a_whole) {
+  const std::string path =
+      testing::TempDir() + "plumb_access_full_" + std::to_string(::getpid()) + ".log";
+  const auto log = AccessLog::open(path);
+  ASSERT_TRUE(log.ok()) << log.status().message();
+  {
+    const NoRoom no_room(13);  // a line has ten bytes
+    for (const char* name : {"a", "b", "c"}) {
+      log.value()->write(JsonObject{{"n", name}});
+    }
+  }
+  log.value()->write(JsonObject{{"n", "d"}});
+  EXPECT_EQ(read_file(path, 1000).value(), "{\"n\":\"a\"}\n{\"n\":\"d\"}\n");
+  ::unlink(path.c_str());
 }
 
 }  // namespace

@@ -40,6 +40,9 @@ BackgroundRun::~BackgroundRun() {
   if (generation_ != nullptr && !has_ended_) {
     generation_->cancel();
   }
+  if (has_ended_) {  // the loop has stopped before the response was kept
+    write_line();
+  }
 }
 
 Status BackgroundRun::start(TextService& service, std::vector<ChoiceRequest> choices) {
@@ -74,7 +77,11 @@ void BackgroundRun::on_delta(ChoiceDelta delta) {
     return;
   }
   if (!delta.tokens.empty() && !std::exchange(has_token_, true)) {
-    metrics_.measures.time_to_first_token.observe(seconds_since(received_, loop_.now()));
+    const Clock::TimePoint now = loop_.now();
+    metrics_.measures.time_to_first_token.observe(seconds_since(received_, now));
+    if (line_ != nullptr) {
+      line_->on_first_token(now);
+    }
   }
   append(format_->delta(delta));
   if (is_too_long()) {
@@ -88,8 +95,11 @@ void BackgroundRun::on_end(ChoiceEnd end) {
   }
   metrics_.count_end(end, seconds_since(received_, loop_.now()));
   metrics_.count_answer(1, end.usage.completion_tokens, max_tokens_);
+  if (line_ != nullptr) {
+    line_->on_end(end);
+  }
   append(format_->end(end));
-  end_with(is_too_long() ? format_->fail(too_many_events(), {}) : format_->finish({}));
+  end_with(is_too_long() ? failed_events(too_many_events()) : format_->finish({}));
 }
 
 void BackgroundRun::on_error(Status status) {
@@ -102,7 +112,14 @@ void BackgroundRun::fail(const ApiError& error) {
   }
   generation_->cancel();
   metrics_.count_aborted(1);
-  end_with(format_->fail(error, {}));
+  end_with(failed_events(error));
+}
+
+std::vector<Json> BackgroundRun::failed_events(const ApiError& error) {
+  if (line_ != nullptr) {
+    line_->on_error(error);
+  }
+  return format_->fail(error, {});
 }
 
 void BackgroundRun::cancel() {
@@ -123,13 +140,20 @@ void BackgroundRun::end_with(const std::vector<Json>& last) {
   hooks_.keep(turn_->record(false, log_->text() + last_));
 }
 
+void BackgroundRun::write_line() {
+  if (const auto line = std::exchange(line_, nullptr)) {
+    line->write(turn_->assembler->status(), loop_.now());
+  }
+}
+
 void BackgroundRun::close(const Status& kept) {
   if (!kept.ok()) {
     last_.clear();
-    for (const Json& event : format_->fail(ApiError::from_status(kept), {})) {
+    for (const Json& event : failed_events(ApiError::from_status(kept))) {
       last_ += framed_event(event);
     }
   }
+  write_line();
   const EventLog last(std::exchange(last_, ""));
   for (std::int64_t i = 0; i < last.end(); ++i) {
     log_->append(last.event(i));

@@ -4,12 +4,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "frontend/response_format.h"
 #include "frontend/text_service.h"
 #include "net/io_context.h"
+#include "server/background_line.h"
 #include "server/event_log.h"
 #include "server/response_turn.h"
 #include "server/server_metrics.h"
@@ -37,6 +39,9 @@ class BackgroundRun final : public GenerationListener {
   /// Submits the one choice. Errors: the engine's refusal; then nothing runs and nothing is called.
   Status start(TextService& service, std::vector<ChoiceRequest> choices);
 
+  /// What is written down of it when it has ended; null: nothing.
+  void set_line(std::unique_ptr<BackgroundLine> line) { line_ = std::move(line); }
+
   /// Ends it; once it has come to its end, nothing is done.
   void cancel();
   void fail(const ApiError& error);
@@ -62,6 +67,9 @@ class BackgroundRun final : public GenerationListener {
   void append(const std::vector<Json>& events);
   bool is_too_long() const;
   void end_with(const std::vector<Json>& last);
+  /// Of its failure, which its line in the access log hears of.
+  std::vector<Json> failed_events(const ApiError& error);
+  void write_line();
 
   IoContext& loop_;
   ServerMetrics& metrics_;
@@ -69,6 +77,7 @@ class BackgroundRun final : public GenerationListener {
   std::unique_ptr<ResponseFormat> format_;
   std::int64_t max_tokens_;
   Hooks hooks_;
+  std::unique_ptr<BackgroundLine> line_;  // until it is written
   Clock::TimePoint received_;
   std::shared_ptr<Generation> generation_;  // shared with the engine's events in flight
   std::shared_ptr<EventLog> log_;           // shared with its readers

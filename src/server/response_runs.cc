@@ -67,6 +67,7 @@ void ResponseRuns::run_in_background(const std::shared_ptr<ResponseTurn>& turn,
     transaction.send_error(error);
     return;
   }
+  run->set_line(BackgroundLine::begin(transaction, *turn, context_.served_name()));
   live_.add(turn->owner, id);
   runs_.emplace(id, std::move(run));
   context_.life.count_call(1);

@@ -55,12 +55,17 @@ void Transaction::count(int http_status) {
     trace.reset();
   }
   if (access != nullptr) {
-    access->request_id = request_id;
-    access->key = principal.name;
-    access->route = route;
-    access_log->write(access_line(*access, http_status, received, now));
+    access_log->write(access_line(access_entry(), http_status, received, now));
     access.reset();
   }
+}
+
+AccessEntry Transaction::access_entry() const {
+  AccessEntry entry = *access;
+  entry.request_id = request_id;
+  entry.key = principal.name;
+  entry.route = route;
+  return entry;
 }
 
 void Transaction::on_first_token(Clock::TimePoint now) {

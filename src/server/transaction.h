@@ -62,6 +62,8 @@ struct Transaction {
   void send_error(const ApiError& error);
   /// The error as the route's dialect tells it.
   Json error_body(const ApiError& error) const;
+  /// What its line in the access log says so far. Requires `access`.
+  AccessEntry access_entry() const;
   /// What its trace and its line in the access log hear of the answer.
   void on_first_token(Clock::TimePoint now);
   void on_end(const ChoiceEnd& end);

@@ -81,11 +81,13 @@ def folder():
 
 
 class Server:
-    """`plumb serve` on a free port; ended by SIGTERM, and its exit code checked."""
+    """`plumb serve` on a free port; ended by SIGTERM, and its exit code checked.
 
-    def __init__(self, model, *arguments, env=None):
+    `launcher`: words of a command that becomes the program whose words follow."""
+
+    def __init__(self, model, *arguments, env=None, launcher=()):
         self.process = subprocess.Popen(
-            [BINARY, "serve", str(model), "--port", "0", *map(str, arguments)],
+            [*map(str, launcher), BINARY, "serve", str(model), "--port", "0", *map(str, arguments)],
             stderr=subprocess.PIPE, env=env)
         self.lines = []
         self.url = None
