@@ -47,4 +47,15 @@ std::vector<std::string> option_warnings(const ServerOptions& server, const Engi
   return warnings;
 }
 
+std::vector<std::string> thread_warnings(const BackendOptions& backend, int num_usable_cores) {
+  if (backend.threads <= 2 * std::int64_t{num_usable_cores}) {
+    return {};
+  }
+  return {"--threads " + std::to_string(backend.threads) + ": this process may use " +
+          std::to_string(num_usable_cores) +
+          " cores, so the threads wait for each other and steps are slow; leave it out, or give at "
+          "most " +
+          std::to_string(num_usable_cores)};
+}
+
 }  // namespace plumb

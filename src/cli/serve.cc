@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "cli/commands.h"
 #include "cli/embedding_serving.h"
 #include "cli/option_warnings.h"
@@ -79,6 +80,9 @@ class ServeCommand final : public Command {
       for (const std::string& warning : option_warnings(server_, serving_.engine, keys.value())) {
         log_warning(warning);
       }
+    }
+    for (const std::string& warning : thread_warnings(serving_.backend, num_usable_cores())) {
+      log_warning(warning);
     }
     if (serving_.layout.mock_engine > 0) {
       log_warning("--mock-engine: nothing is computed, every answer is made up");

@@ -290,6 +290,17 @@ class Commands(unittest.TestCase):
             pass
         self.assertNotIn("warning", server.log())
 
+    def test_serve_warns_of_more_than_two_threads_for_each_core(self):
+        done = e2e.run("doctor", "--json")
+        cores = json.loads(done.stdout)["machine"]["usable_cores"]
+        for threads, num_lines in ((2 * cores, 0), (2 * cores + 1, 1)):
+            with e2e.Server(self.model, "--threads", threads) as server:
+                self.assertEqual(server.post("/v1/completions", {"prompt": "a", "max_tokens": 2})[0], 200)
+            lines = [line for line in server.lines if " warning " in line]
+            self.assertEqual(len(lines), num_lines, server.log())
+        for part in (f"--threads {threads}: ", f"may use {cores} cores", f"give at most {cores}"):
+            self.assertIn(part, lines[0])
+
     def test_generate_refuses_what_is_no_file_of_lines(self):
         output = self.folder / "out.jsonl"
         for path, word in (("/dev/zero", "line 1 is longer than the limit of 33554432 bytes"),

@@ -89,6 +89,19 @@ TEST(OptionWarnings, name_both_options_that_do_nothing_together) {
             (std::vector<std::string>{"--tenant-weights has no effect with --no-tenant-fairness"}));
 }
 
+TEST(OptionWarnings, more_than_two_compute_threads_for_each_core) {
+  BackendOptions backend;
+  for (const std::int64_t threads : {0, 1, 4}) {
+    backend.threads = threads;
+    EXPECT_TRUE(thread_warnings(backend, 2).empty()) << threads;
+  }
+  backend.threads = 5;
+  EXPECT_EQ(thread_warnings(backend, 2),
+            (std::vector<std::string>{
+                "--threads 5: this process may use 2 cores, so the threads wait for each other and "
+                "steps are slow; leave it out, or give at most 2"}));
+}
+
 TEST(NearestName, is_the_first_of_the_fewest_changes_and_none_beyond_a_third) {
   const std::vector<std::string> names{"--max-num-seqs", "--max-context", "--port"};
   EXPECT_EQ(nearest_name("--max-num-seq", names), "--max-num-seqs");
