@@ -19,8 +19,9 @@ namespace {
 constexpr std::chrono::milliseconds kSettleTime{500};
 
 constexpr const char* kRemedy =
-    "; end them with POST /pause_generation {\"mode\": \"abort\"}, or wait until they have ended "
-    "(POST /drain refuses new ones for good)";
+    "; wait until they have ended, or end them with POST /abort_request {\"abort_all\": true}, or "
+    "with POST /pause_generation {\"mode\": \"abort\"}, which holds new ones back until POST "
+    "/continue_generation (POST /drain refuses new ones for good)";
 
 std::string refusal_of(const MemoryTags& released) {
   return "the memory of " + join(released.names(), ", ") +
@@ -174,18 +175,23 @@ Result<std::unique_ptr<Model>> ServingControl::load(const std::string& path,
   return parts_.load(**checkpoint);
 }
 
-Status ServingControl::update_weights(const std::string& path, bool flush_cache) {
+WeightsUpdate ServingControl::update_weights(const std::string& path, bool flush_cache) {
   const Turn turn(*this);
-  PLUMB_RETURN_IF_ERROR(turn.status());
-  if (const MemoryTags tags = released(); tags.any()) {
-    return {Code::kInvalidArgument, refusal_of(tags)};
+  Status status = turn.status();
+  if (const MemoryTags tags = released(); status.ok() && tags.any()) {
+    status = {Code::kInvalidArgument, refusal_of(tags)};
   }
-  PLUMB_RETURN_IF_ERROR(close("the weights are being replaced; try again in a moment"));
+  if (status.ok()) {
+    status = close("the weights are being replaced; try again in a moment");
+  }
+  if (!status.ok()) {
+    return {.status = std::move(status)};
+  }
   std::unique_ptr<Checkpoint> checkpoint;
   Result<std::unique_ptr<Model>> model = load(path, &checkpoint);
   if (!model.ok()) {
     parts_.engine.open();
-    return model.status();
+    return {.status = model.status(), .is_of_file = true};
   }
   ServedWeights weights;
   weights.version = std::to_string(++num_updates_);

@@ -33,7 +33,7 @@ class ServingControl final : public ModelControl {
   MemoryTags released() const override;
   Result<MemoryTags> release(const MemoryTags& tags) override;
   Result<MemoryTags> resume(const MemoryTags& tags) override;
-  Status update_weights(const std::string& path, bool flush_cache) override;
+  WeightsUpdate update_weights(const std::string& path, bool flush_cache) override;
 
  private:
   class Turn;

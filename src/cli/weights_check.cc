@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/weights_check.h"
 
+#include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "base/json.h"
@@ -14,6 +16,13 @@ namespace {
 Status differs(const std::string& what, const std::string& is, const std::string& expected) {
   return {Code::kInvalidArgument, "other weights must be of the same model: " + what + " is " + is +
                                       ", expected " + expected};
+}
+
+std::string number_text(double value) {
+  constexpr double kMaxWhole = 1e15;
+  return std::abs(value) < kMaxWhole && std::trunc(value) == value
+             ? std::to_string(static_cast<std::int64_t>(value))
+             : to_text(Json(value));
 }
 
 struct Number {
@@ -31,8 +40,8 @@ Status check_rope(const char* name, const RopeConfig& served, const RopeConfig& 
       {"factor", served.factor, found.factor}};
   for (const Number& number : numbers) {
     if (number.served != number.found) {
-      return differs(std::string(name) + "." + number.name, to_text(Json(number.found)),
-                     to_text(Json(number.served)));
+      return differs(std::string(name) + "." + number.name, number_text(number.found),
+                     number_text(number.served));
     }
   }
   return {};
@@ -61,7 +70,7 @@ Status check_config(const ModelConfig& served, const ModelConfig& found) {
        number(static_cast<int>(found.activation))}};
   for (const Number& field : numbers) {
     if (field.served != field.found) {
-      return differs(field.name, to_text(Json(field.found)), to_text(Json(field.served)));
+      return differs(field.name, number_text(field.found), number_text(field.served));
     }
   }
   if (served.is_window_layer != found.is_window_layer) {

@@ -27,6 +27,12 @@ MemoryTags common_tags(const MemoryTags& tags, const MemoryTags& others);
 MemoryTags without_tags(const MemoryTags& tags, const MemoryTags& others);
 MemoryTags joined_tags(const MemoryTags& tags, const MemoryTags& others);
 
+/// What became of an update of the weights.
+struct WeightsUpdate {
+  Status status;
+  bool is_of_file = false;  ///< an error that another file would not have
+};
+
 /// What an operator may do to the memory and the weights of a served model.
 ///
 /// While anything is released requests are refused (kUnavailable), which name the tags. One change
@@ -55,7 +61,7 @@ class ModelControl {
   /// former weights are in use.
   /// Errors  kInvalidArgument: another architecture, other sizes or another vocabulary, says the
   ///         first difference; requests run or wait; something is released. As loading.
-  virtual Status update_weights(const std::string& path, bool flush_cache) = 0;
+  virtual WeightsUpdate update_weights(const std::string& path, bool flush_cache) = 0;
 };
 
 }  // namespace plumb

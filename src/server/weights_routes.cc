@@ -20,6 +20,19 @@ std::string without_folder(std::string message, const std::string& found,
   return message;
 }
 
+// Names the field where another value of it would help.
+ApiError update_error(const WeightsUpdate& update, const std::string& found,
+                      const std::string& asked) {
+  const Status& status = update.status;
+  const bool is_refused = status.code() == Code::kInvalidArgument ||
+                          status.code() == Code::kNotFound || status.code() == Code::kUnsupported;
+  if (is_refused && update.is_of_file) {
+    return ApiError::invalid("invalid_value", "model_path",
+                             without_folder(status.message(), found, asked));
+  }
+  return is_refused ? ApiError::for_http(400, status.message()) : ApiError::from_status(status);
+}
+
 }  // namespace
 
 void WeightsRoutes::add_routes() {
@@ -46,14 +59,9 @@ void WeightsRoutes::update(FieldReader& fields, Transaction transaction) {
       return ApiError::invalid("invalid_value", "model_path",
                                "'model_path': " + found.status().message() + " (--weights-root)");
     }
-    const Status status = context_.parts.control->update_weights(found.value(), flush_cache);
-    if (status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound ||
-        status.code() == Code::kUnsupported) {
-      return ApiError::invalid("invalid_value", "model_path",
-                               without_folder(status.message(), found.value(), path));
-    }
-    if (!status.ok()) {
-      return ApiError::from_status(status);
+    const WeightsUpdate update = context_.parts.control->update_weights(found.value(), flush_cache);
+    if (!update.status.ok()) {
+      return update_error(update, found.value(), path);
     }
     return answer_with(Json(JsonObject{{"success", true},
                                        {"message", "the weights are replaced"},

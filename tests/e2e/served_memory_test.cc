@@ -18,6 +18,8 @@ constexpr const char* kAsk =
     R"({"prompt":"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz","temperature":0,)"
     R"("max_tokens":8,"ignore_eos":true})";
 
+const std::string kOfTheSameModel = "other weights must be of the same model: ";
+
 class ServedMemory : public testing::Test {
  protected:
   ServedMemory() {
@@ -48,10 +50,21 @@ class ServedMemory : public testing::Test {
     return parse_json(response.body).value();
   }
 
-  std::string refusal(const std::string& path, const std::string& body, int status) {
+  Json refused(const std::string& path, const std::string& body, int status) {
     const HttpResponse response = send("POST", path, body);
     EXPECT_EQ(response.status, status) << path << " " << response.body;
-    return text_at(parse_json(response.body).value(), {"error", "message"});
+    return at(parse_json(response.body).value(), {"error"});
+  }
+
+  std::string refusal(const std::string& path, const std::string& body, int status) {
+    return text_at(refused(path, body, status), {"message"});
+  }
+
+  // Of a file that is not taken.
+  std::string file_refusal(const std::string& path) {
+    const Json error = refused(kUpdate, R"({"model_path":")" + path + "\"}", 400);
+    EXPECT_EQ(text_at(error, {"param"}), "model_path") << path;
+    return text_at(error, {"message"});
   }
 
   std::string answer() { return text_at(ok("/v1/completions", kAsk), {"choices", 0, "text"}); }
@@ -149,10 +162,13 @@ TEST_F(ServedMemory, what_is_in_use_is_not_released) {
   ok("/pause_generation", R"({"mode":"in_place"})");
   for (const char* path : {kRelease, kUpdate}) {
     write_model("b.gguf", 2);
-    const std::string message =
-        refusal(path, path == kUpdate ? R"({"model_path":"b.gguf"})" : "{}", 400);
-    EXPECT_NE(message.find("1 requests run, 0 wait"), std::string::npos) << message;
-    EXPECT_NE(message.find("/pause_generation"), std::string::npos) << message;
+    const Json error = refused(path, path == kUpdate ? R"({"model_path":"b.gguf"})" : "{}", 400);
+    EXPECT_EQ(at(error, {"param"}), Json()) << "no other file would be taken";
+    const std::string message = text_at(error, {"message"});
+    for (const char* part : {"1 requests run, 0 wait", "wait until they have ended",
+                             R"(/abort_request {"abort_all": true})", "/pause_generation"}) {
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+    }
   }
   ok("/continue_generation", "{}");
   client.read_until("[DONE]");
@@ -200,26 +216,56 @@ TEST_F(ServedMemory, other_weights_answer_as_a_server_of_their_own) {
 TEST_F(ServedMemory, weights_that_do_not_fit_leave_the_former_in_use) {
   const std::string before = answer();
   write_model("wide.gguf", 1, "tiny-qwen3");
-  EXPECT_NE(refusal(kUpdate, R"({"model_path":"wide.gguf"})", 400).find("family is qwen3"),
-            std::string::npos);
+  EXPECT_EQ(file_refusal("wide.gguf"), kOfTheSameModel + "family is qwen3, expected llama");
   EXPECT_TRUE(write_file_atomic(root_ + "/in/broken.gguf", "GGUF").ok());
-  const std::string broken = refusal(kUpdate, R"({"model_path":"broken.gguf"})", 400);
+  const std::string broken = file_refusal("broken.gguf");
   EXPECT_EQ(broken.find(root_), std::string::npos) << broken;
   std::filesystem::create_symlink("../keys", root_ + "/in/out");
   for (const char* path : {"../keys", "out", "missing", "/etc/hostname"}) {
-    const std::string message =
-        refusal(kUpdate, R"({"model_path":")" + std::string(path) + "\"}", 400);
+    const std::string message = file_refusal(path);
     EXPECT_NE(message.find("--weights-root"), std::string::npos) << message;
   }
   ok(kRelease, R"({"tags":["weights"]})");
   write_model("b.gguf", 2);
-  EXPECT_NE(refusal(kUpdate, R"({"model_path":"b.gguf"})", 400).find("released"),
-            std::string::npos);
+  const Json released = refused(kUpdate, R"({"model_path":"b.gguf"})", 400);
+  EXPECT_NE(text_at(released, {"message"}).find("released"), std::string::npos);
+  EXPECT_EQ(at(released, {"param"}), Json());
   ok(kResume, "{}");
   EXPECT_EQ(answer(), before);
   EXPECT_EQ(weight_version(), "default");
   ServedScene without;
   EXPECT_EQ(without.send("POST", kUpdate, R"({"model_path":"b.gguf"})").status, 403);
+}
+
+TEST_F(ServedMemory, weights_of_another_size_or_vocabulary_are_refused_with_both_values) {
+  const std::string before = answer();
+  const auto write = [this](const std::string& name, const auto& change) {
+    SynthesisSpec spec = *synthesis_preset("tiny-llama");
+    change(spec);
+    EXPECT_TRUE(synthesize_gguf(spec, root_ + "/in/" + name).ok());
+  };
+  const SynthesisSpec served = *synthesis_preset("tiny-llama");
+  write("words.gguf", [](SynthesisSpec& spec) { spec.vocab_size += 32; });
+  EXPECT_EQ(file_refusal("words.gguf"), kOfTheSameModel + "vocab_size is " +
+                                            std::to_string(served.vocab_size + 32) + ", expected " +
+                                            std::to_string(served.vocab_size));
+  write("deep.gguf", [](SynthesisSpec& spec) { spec.num_layers += 1; });
+  EXPECT_EQ(file_refusal("deep.gguf"), kOfTheSameModel + "num_layers is " +
+                                           std::to_string(served.num_layers + 1) + ", expected " +
+                                           std::to_string(served.num_layers));
+  // As many tokens, of which one is another.
+  write_model("b.gguf", 2);
+  std::string bytes = read_file(root_ + "/in/b.gguf").value();
+  const std::string token = std::string("\x0c\0\0\0\0\0\0\0", 8) + "<|im_start|>";
+  const std::size_t found = bytes.find(token);
+  ASSERT_NE(found, std::string::npos);
+  bytes.replace(found, token.size(), token.substr(0, 8) + "<|IM_START|>");
+  ASSERT_TRUE(write_file_atomic(root_ + "/in/b.gguf", bytes).ok());
+  const std::string other = file_refusal("b.gguf");
+  EXPECT_TRUE(other.starts_with(kOfTheSameModel + "token ")) << other;
+  EXPECT_TRUE(other.ends_with(R"( is "<|IM_START|>", expected "<|im_start|>")")) << other;
+  EXPECT_EQ(answer(), before);
+  EXPECT_EQ(weight_version(), "default");
 }
 
 }  // namespace
