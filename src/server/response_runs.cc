@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/log.h"
+
 namespace plumb {
 namespace {
 
@@ -184,7 +186,7 @@ void ResponseRuns::read_events(const std::string& id, Transaction transaction,
 // A reader holds one page of a kept response's events at a time.
 void ResponseRuns::fetch_events(const std::string& owner, const std::string& id,
                                 std::uint64_t reader, std::int64_t event) {
-  const auto give = [this, id, reader](Result<ResponseStore::FoundPage>& page) {
+  const auto give = [this, id, reader, event](Result<ResponseStore::FoundPage>& page) {
     const auto of_response = readers_.find(id);
     if (of_response == readers_.end()) {
       return;  // its client has left
@@ -198,8 +200,13 @@ void ResponseRuns::fetch_events(const std::string& owner, const std::string& id,
       return;
     }
     EventPage& part = *page.value();
-    waiting->second->go_on(
-        std::make_shared<EventLog>(std::move(part.events), part.first, part.is_last));
+    const auto log = std::make_shared<EventLog>(std::move(part.events), part.first, part.is_last);
+    if (log->end() <= event && !part.is_last) {  // it would be asked for again and again
+      log_error("response store: what is kept as events of " + id + " is none");
+      waiting->second->cut();
+      return;
+    }
+    waiting->second->go_on(log);
   };
   store_->event_page(owner, id, event, [this, give](Result<ResponseStore::FoundPage> found) {
     // Shared because a posted function must be copyable; there is one user at a time.
