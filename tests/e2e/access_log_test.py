@@ -132,6 +132,16 @@ class AccessLog(unittest.TestCase):
             self.assertNotIn("completion_tokens", end)
             self.assertGreater(end["total_ms"], 0)
 
+    def test_a_response_that_a_shutdown_ends_has_a_line(self):
+        with e2e.folder() as folder:
+            path = folder / "access.log"
+            with e2e.Server(e2e.dummy(folder), "--access-log", path, "--drain-timeout", "0s") as server:
+                _, queued = server.post("/v1/responses", {"input": "a", "background": True, "max_output_tokens": 100000,
+                                                          "ignore_eos": True})
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+        self.assertEqual([(line.get("status"), line.get("response_id"), line.get("response_status"), line.get("error_code"))
+                          for line in lines], [(200, None, None, None), (None, queued["id"], "failed", "request_aborted")])
+
 
 LOST = "requests are not written to the access log"
 
