@@ -262,7 +262,8 @@ EngineStats Engine::stats() const {
   const MutexLock lock(mutex_);
   EngineStats stats = stats_;
   stats.state = state_;
-  stats.is_paused = is_at_rest_;
+  // Nothing runs or waits in a closed engine, whose thread sleeps.
+  stats.is_paused = is_at_rest_ || (pause_.has_value() && closed_.has_value());
   stats.num_waiting += std::ssize(mail_.submissions);
   stats.num_refused_requests = refusals_.by_requests.load(std::memory_order_relaxed);
   stats.num_refused_tokens = refusals_.by_tokens.load(std::memory_order_relaxed);

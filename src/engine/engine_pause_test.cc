@@ -74,6 +74,21 @@ TEST_P(EnginePause, what_comes_meanwhile_waits_and_can_be_aborted) {
   scene_.expect_idle_and_whole();
 }
 
+TEST_P(EnginePause, a_closed_engine_is_paused_at_once_and_stays_so_when_it_is_opened) {
+  ASSERT_TRUE(scene_.engine->close("memory").ok());
+  scene_.engine->pause(GetParam());
+  EXPECT_TRUE(scene_.engine->stats().is_paused);
+  scene_.engine->open();
+  rest();
+  RecordingSink sink;
+  scene_.submit(EngineScene::greedy(prompt_of(1, 5), 3), sink);
+  scene_.engine->overlapped_step();
+  EXPECT_TRUE(sink.tokens.empty());
+  scene_.engine->resume();
+  scene_.run();
+  EXPECT_EQ(sink.tokens, EngineScene::truth(prompt_of(1, 5), 3));
+}
+
 // The thread sleeps while it rests, and hears of what ends the pause.
 TEST_P(EnginePause, the_thread_goes_on_or_stops) {
   RecordingSink sink;
