@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,9 +31,12 @@ struct ResponseBatch {
   bool unanswered = false;  ///< the writer was dropped without an answer
 };
 
+/// Bytes that wait for the client or, where the loop has no time, for the loop.
 struct BufferLimits {
   std::int64_t soft_bytes = std::int64_t{1} << 20;
   std::int64_t hard_bytes = std::int64_t{8} << 20;
+  std::chrono::nanoseconds hard_patience = std::chrono::seconds(2);  ///< above hard_bytes
+  std::int64_t most_bytes = std::int64_t{32} << 20;                  ///< never more
 };
 
 /// What a ResponseWriter and a connection share: a mailbox from any thread to the loop.
@@ -70,6 +74,7 @@ class ResponseState {
   enum class Mode : unsigned char { kNone, kFull, kStream };
 
   void wake_locked() PLUMB_REQUIRES(mutex_);
+  bool is_too_slow() PLUMB_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   IoContext* loop_ PLUMB_GUARDED_BY(mutex_);  // null once detached: the loop may be gone
@@ -79,6 +84,7 @@ class ResponseState {
   ResponseBatch batch_ PLUMB_GUARDED_BY(mutex_);
   std::size_t num_taken_ PLUMB_GUARDED_BY(mutex_) = 0;  // bytes of its events
   std::int64_t buffered_bytes_ PLUMB_GUARDED_BY(mutex_) = 0;
+  std::optional<Clock::TimePoint> above_hard_since_ PLUMB_GUARDED_BY(mutex_);
   bool finished_ PLUMB_GUARDED_BY(mutex_) = false;
   std::optional<DisconnectReason> cut_reason_ PLUMB_GUARDED_BY(mutex_);
   bool wake_posted_ PLUMB_GUARDED_BY(mutex_) =

@@ -49,6 +49,18 @@ void ResponseState::start_stream(int status, Headers headers, StreamOptions opti
   wake_locked();
 }
 
+// A burst that the loop had no time to send is not the client's fault: it has a while to be read.
+bool ResponseState::is_too_slow() {
+  if (buffered_bytes_ <= limits_.hard_bytes) {
+    return false;
+  }
+  const Clock::TimePoint now = loop_->now();
+  if (!above_hard_since_) {
+    above_hard_since_ = now;
+  }
+  return buffered_bytes_ > limits_.most_bytes || now - *above_hard_since_ >= limits_.hard_patience;
+}
+
 WriteState ResponseState::write_event(std::string bytes) {
   const MutexLock lock(mutex_);
   PLUMB_CHECK(mode_ == Mode::kStream, "events follow start_stream()");
@@ -58,7 +70,7 @@ WriteState ResponseState::write_event(std::string bytes) {
   // Who has read what came before is not slow, however large this event is.
   const bool keeps_up = buffered_bytes_ <= limits_.soft_bytes;
   buffered_bytes_ += static_cast<std::int64_t>(bytes.size());
-  if (buffered_bytes_ > limits_.hard_bytes && !keeps_up) {
+  if (is_too_slow() && !keeps_up) {
     cut_reason_ = DisconnectReason::kSlowClient;
     wake_posted_ = false;  // a write that is stuck does not look by itself
     wake_locked();
@@ -168,6 +180,9 @@ std::optional<DisconnectReason> ResponseState::cut_reason() const {
 void ResponseState::on_sent(std::int64_t num_event_bytes) {
   const MutexLock lock(mutex_);
   buffered_bytes_ -= num_event_bytes;
+  if (buffered_bytes_ <= limits_.hard_bytes) {
+    above_hard_since_.reset();
+  }
 }
 
 bool ResponseState::is_finished() const {

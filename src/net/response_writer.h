@@ -17,7 +17,7 @@ class ResponseState;
 enum class DisconnectReason : unsigned char {
   kPeerClosed,  ///< the client closed the connection or its sending side
   kPeerReset,   ///< reset, or a write failed
-  kSlowClient,  ///< the client read so slowly that the hard buffer limit was passed
+  kSlowClient,  ///< the client read so slowly that too much waited for it
   kShutdown,    ///< this server ended the connection
 };
 
@@ -56,8 +56,9 @@ class ResponseWriter {
   /// Sends the head of a chunked response.
   void start_stream(int status, Headers headers, StreamOptions options = {});
 
-  /// Appends bytes (an encoded event) to the stream. Above the hard limit the client is cut as
-  /// slow, but for an event that finds no more than the soft limit waiting: it may have any size.
+  /// Appends bytes (an encoded event) to the stream. A client is cut as slow when more than the
+  /// hard limit waits for longer than its patience, or more than the most: but for an event that
+  /// finds no more than the soft limit waiting, which may have any size.
   WriteState write_event(std::string bytes);
 
   /// Ends the stream in order: the zero chunk leaves together with the last event.

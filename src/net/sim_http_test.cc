@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server and client over a simulated network: every timeout and fault, in simulated time.
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <optional>
 #include <string>
@@ -160,6 +161,41 @@ TEST_F(SimHttpTest, a_silent_stream_sends_a_heartbeat_every_interval) {
   waiting_[0].finish();
   net_.run_for(60s);
   EXPECT_TRUE(seen_.ends_with(":\n\n\r\n0\r\n\r\n"));
+}
+
+// As where the loop has had no time for a while: all of it waits before the connection looks.
+TEST_F(SimHttpTest, a_burst_of_a_reader_that_keeps_up_arrives_whole) {
+  serve();
+  connect();
+  send("GET /stream HTTP/1.1\r\nhost: x\r\n\r\n");
+  net_.run_for(1s);
+  const std::string event(1 << 20, 'x');
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_NE(waiting_[0].write_event(event), WriteState::kClosed) << i;
+  }
+  waiting_[0].finish();
+  net_.run_for(10s);
+  EXPECT_TRUE(seen_.ends_with("0\r\n\r\n"));
+  EXPECT_GE(std::count(seen_.begin(), seen_.end(), 'x'), 20 << 20);
+  EXPECT_TRUE(gone_.empty());
+}
+
+TEST_F(SimHttpTest, what_stays_unread_for_two_seconds_cuts_the_client) {
+  serve();
+  connect();
+  send("GET /stream HTTP/1.1\r\nhost: x\r\n\r\n");
+  net_.run_for(1s);
+  net_.partition("10.0.0.1");
+  const std::string event(1 << 20, 'x');
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_NE(waiting_[0].write_event(event), WriteState::kClosed) << i;
+  }
+  net_.run_for(1900ms);
+  EXPECT_EQ(waiting_[0].write_event("x"), WriteState::kCongested);
+  net_.run_for(200ms);
+  EXPECT_EQ(waiting_[0].write_event("x"), WriteState::kClosed);
+  net_.run_for(1s);
+  EXPECT_EQ(gone_, std::vector{DisconnectReason::kSlowClient});
 }
 
 TEST_F(SimHttpTest, a_peer_that_stops_reading_its_answer_is_cut_after_the_write_timeout) {

@@ -221,13 +221,13 @@ TEST_F(CallTest, a_turn_of_the_loop_tells_of_one_choice) {
 TEST_F(CallTest, what_follows_a_cut_is_not_formatted) {
   std::int64_t num_made = 0;
   begin(std::make_unique<CountingFormat>(&num_made));
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 40; ++i) {
     say(std::string(1024 * kKiB, 'x'));
     loop_->poll();
   }
-  end(20);
+  end(40);
   loop_->poll();
-  EXPECT_EQ(num_made, 8) << "the eighth does not fit into 8 MiB with the others' framing";
+  EXPECT_EQ(num_made, 32) << "the 32nd does not fit into 32 MiB with the others' framing";
   EXPECT_EQ(state_->cut_reason(), DisconnectReason::kSlowClient);
 }
 
