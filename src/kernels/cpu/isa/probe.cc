@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kProbeSums = 10;
 constexpr std::int64_t kProbeAhead = 4096;
-constexpr std::int64_t kProbeVector = kLanes * 4;
+constexpr std::int64_t kProbeVector = std::int64_t{kLanes} * 4;
 
 /// sum += 8-bit products as the kernels of block formats add them up.
 inline I probe_dot8(I sum, I a, I b) {
