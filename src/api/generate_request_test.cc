@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/read_result.h"
+
 namespace plumb {
 namespace {
 
@@ -11,16 +13,11 @@ std::variant<GenerateRequest, ApiError> read_native(const std::string& body) {
 }
 
 GenerateRequest good(const std::string& body) {
-  auto result = read_native(body);
-  const auto* error = std::get_if<ApiError>(&result);
-  EXPECT_EQ(error == nullptr ? "" : error->message, "") << body;
-  return error == nullptr ? std::get<GenerateRequest>(std::move(result)) : GenerateRequest();
+  return accepted_request(read_native(body), body);
 }
 
 std::string bad(const std::string& body) {
-  const auto result = read_native(body);
-  const auto* error = std::get_if<ApiError>(&result);
-  return error == nullptr ? "accepted" : error->code + " " + error->param;
+  return verdict_of(read_native(body));
 }
 
 std::string bad_sampling(const std::string& members) {

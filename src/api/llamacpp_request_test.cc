@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/read_result.h"
+
 namespace plumb {
 namespace {
 
@@ -18,16 +20,12 @@ std::variant<LlamaCppRequest, ApiError> read_llamacpp(const std::string& body) {
 
 LlamaCppRequest good_llamacpp(const std::string& members) {
   const std::string body = "{\"prompt\":\"x\"" + (members.empty() ? "" : "," + members) + "}";
-  auto result = read_llamacpp(members.starts_with("\"prompt\"") ? "{" + members + "}" : body);
-  const auto* error = std::get_if<ApiError>(&result);
-  EXPECT_EQ(error == nullptr ? "" : error->message, "") << members;
-  return error == nullptr ? std::get<LlamaCppRequest>(std::move(result)) : LlamaCppRequest();
+  return accepted_request(
+      read_llamacpp(members.starts_with("\"prompt\"") ? "{" + members + "}" : body), members);
 }
 
 std::string bad_llamacpp(const std::string& body) {
-  const auto result = read_llamacpp(body);
-  const auto* error = std::get_if<ApiError>(&result);
-  return error == nullptr ? "accepted" : error->code + " " + error->param;
+  return verdict_of(read_llamacpp(body));
 }
 
 std::string bad_member(const std::string& member) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/read_result.h"
+
 namespace plumb {
 namespace {
 
@@ -17,23 +19,15 @@ std::variant<OllamaRequest, ApiError> read_ollama(const std::string& body, bool 
 }
 
 OllamaRequest chat(const std::string& members) {
-  auto result = read_ollama(R"({"model":"m",)" + members + "}");
-  const auto* error = std::get_if<ApiError>(&result);
-  EXPECT_EQ(error == nullptr ? "" : error->message, "") << members;
-  return error == nullptr ? std::get<OllamaRequest>(std::move(result)) : OllamaRequest();
+  return accepted_request(read_ollama(R"({"model":"m",)" + members + "}"), members);
 }
 
 OllamaRequest generate(const std::string& members) {
-  auto result = read_ollama(R"({"model":"m",)" + members + "}", false);
-  const auto* error = std::get_if<ApiError>(&result);
-  EXPECT_EQ(error == nullptr ? "" : error->message, "") << members;
-  return error == nullptr ? std::get<OllamaRequest>(std::move(result)) : OllamaRequest();
+  return accepted_request(read_ollama(R"({"model":"m",)" + members + "}", false), members);
 }
 
 std::string ollama_error(const std::string& body) {
-  const auto result = read_ollama(body);
-  const auto* error = std::get_if<ApiError>(&result);
-  return error == nullptr ? "accepted" : error->code + " " + error->param;
+  return verdict_of(read_ollama(body));
 }
 
 std::string option_error(const std::string& options) {
@@ -42,9 +36,7 @@ std::string option_error(const std::string& options) {
 }
 
 std::string generate_error(const std::string& members) {
-  const auto result = read_ollama(R"({"model":"m","prompt":"x",)" + members + "}", false);
-  const auto* error = std::get_if<ApiError>(&result);
-  return error == nullptr ? "accepted" : error->code + " " + error->param;
+  return verdict_of(read_ollama(R"({"model":"m","prompt":"x",)" + members + "}", false));
 }
 
 std::string ollama_messages_of(const OllamaRequest& request) {

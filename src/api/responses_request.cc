@@ -89,7 +89,8 @@ void read_include(FieldReader& fields, ResponsesRequest* request) {
       const std::string path = fields.path("include") + "[" + std::to_string(i) + "]";
       std::string known;
       for (const char* name : kIncludes) {
-        known += (known.empty() ? "" : ", ") + std::string(name);
+        known += known.empty() ? "" : ", ";
+        known += name;
       }
       fields.fail(ApiError::invalid(
           "invalid_value", path,
@@ -212,9 +213,9 @@ void read_own(FieldReader& fields, const ApiLimits& limits, ResponsesRequest* re
 
 // What of the request the response tells, in the words of the client.
 void tell_request(const JsonObject& body, ResponsesRequest* request) {
-  const auto as_sent = [&](const char* name, Json fallback) {
+  const auto as_sent = [&](const char* name, const Json& fallback) {
     const Json* field = body.find(name);
-    request->echo.set(name, field == nullptr || field->is_null() ? std::move(fallback) : *field);
+    request->echo.set(name, field == nullptr || field->is_null() ? fallback : *field);
   };
   request->echo.set("instructions",
                     request->instructions.has_value() ? Json(*request->instructions) : Json());

@@ -143,7 +143,7 @@ void ResponsesTools::read(FieldReader& fields, const JsonArray& tools, const std
 // The model's name for the tool that {type,name,namespace?} means; check() tells of one that is
 // none.
 std::string ResponsesTools::read_choice_name(FieldReader& choice) const {
-  const std::string name = needed_name(choice);
+  std::string name = needed_name(choice);
   const std::optional<std::string> name_space = choice.text("namespace");
   for (const Known& known : known_) {
     if (known.identity.name == name &&

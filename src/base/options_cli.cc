@@ -25,6 +25,7 @@ std::string type_name_of(const BoundOption& option) {
 // The parser does not say where a text came from: an error names the variable that holds it.
 std::string source_of(const BoundOption& option, const std::string& variable,
                       const std::string& text) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no setenv
   const char* value = variable.empty() ? nullptr : std::getenv(variable.c_str());
   return value != nullptr && value == text ? variable : "--" + option.flag;
 }

@@ -11,8 +11,7 @@ namespace plumb {
 /// `root` or absolute, and lies below that folder once all links are followed.
 ///
 /// Errors  kInvalidArgument: it does not lie there, or there is no such thing, which are told in
-/// the
-///         same words. kNotFound: there is no root.
+///         the same words. kNotFound: there is no root.
 /// Thread  any.
 Result<std::string> path_below(const std::string& root, const std::string& path);
 

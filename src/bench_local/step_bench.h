@@ -89,9 +89,9 @@ struct StepBenchReport {
 };
 
 /// Runs with and without a profile take turns. The engine's planning is not part of these steps;
-/// what computes them is the engine's own. Errors  kInvalidArgument: more tokens than the model's
-/// context; kResourceExhausted: the cache would
-///         not fit in memory; what a step fails with.
+/// what computes them is the engine's own.
+/// Errors  kInvalidArgument: more tokens than the model's context; kResourceExhausted: the cache
+///         would not fit in memory; what a step fails with.
 Result<StepBenchReport> run_step_bench(
     const StepBenchParts& parts, const StepBenchOptions& options,
     const std::function<void(std::int64_t done, std::int64_t total)>& progress);

@@ -12,25 +12,12 @@
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/meta/meta_backend.h"
 #include "model/families.h"
+#include "support/ticking_clock.h"
 
 namespace plumb {
 namespace {
 
 using std::chrono::microseconds;
-
-/// Each look at it takes a microsecond.
-class TickingClock final : public Clock {
- public:
-  TimePoint now() const override {
-    time_ += microseconds(1);
-    return time_;
-  }
-
-  std::chrono::system_clock::time_point wall_now() const override { return {}; }
-
- private:
-  mutable TimePoint time_;
-};
 
 /// A tiny generated model: hidden 64, 2 layers, 4 query and 2 KV heads of 16, intermediate 128,
 /// vocabulary 512.
@@ -61,7 +48,7 @@ class StepBenchTest : public testing::Test {
   }
 
   std::filesystem::path path_;
-  TickingClock clock_;
+  TickingClock clock_{microseconds(1)};
   std::unique_ptr<Checkpoint> checkpoint_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Model> model_;

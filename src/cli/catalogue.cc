@@ -90,11 +90,11 @@ Json models_to_json() {
 }
 
 std::string model_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* cache = std::getenv("XDG_CACHE_HOME");  // NOLINT(concurrency-mt-unsafe): no setenv
   if (cache != nullptr && *cache != '\0') {
     return std::string(cache) + "/plumb/models";
   }
-  const char* home = std::getenv("HOME");
+  const char* home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe): no setenv
   return std::string(home != nullptr ? home : "/tmp") + "/.cache/plumb/models";
 }
 

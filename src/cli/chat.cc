@@ -101,6 +101,7 @@ class ChatCommand final : public Command {
       const CLI::Option* parsed = app_->get_option_no_throw("--" + option.flag);
       // The environment may hold it for other commands.
       if (parsed != nullptr && parsed->count() > 0 &&
+          // NOLINTNEXTLINE(concurrency-mt-unsafe): no setenv
           std::getenv(parsed->get_envname().c_str()) == nullptr) {
         violations->emplace_back(Code::kInvalidArgument,
                                  "--" + option.flag +

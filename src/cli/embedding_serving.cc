@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "base/thread_clock.h"
 #include "cli/catalogue.h"
+#include "cli/loaded_model.h"
 #include "cli/model_description.h"
 #include "model/encoder.h"
 

@@ -11,8 +11,6 @@
 
 #include "base/text.h"
 
-extern char** environ;
-
 namespace plumb {
 
 Status run_program(const std::vector<std::string>& command, const std::atomic<bool>& stop) {
@@ -20,9 +18,10 @@ Status run_program(const std::vector<std::string>& command, const std::atomic<bo
     return {Code::kCancelled, "interrupted"};
   }
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) {
-    arguments.push_back(const_cast<char*>(
-        word.c_str()));  // NOLINT(cppcoreguidelines-pro-type-const-cast): POSIX form
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): POSIX form
+    arguments.push_back(const_cast<char*>(word.c_str()));
   }
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;

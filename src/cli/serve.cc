@@ -43,6 +43,7 @@ constexpr const char* kOtlpEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
 // The option, or where it is empty the variable, which every OpenTelemetry exporter knows.
 std::string or_environment(const std::string& option, const char* variable) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no setenv
   const char* value = option.empty() ? std::getenv(variable) : nullptr;
   return value != nullptr ? value : option;
 }

@@ -9,6 +9,7 @@
 #include "checkpoint/identity.h"
 #include "checkpoint/synthesize.h"
 #include "cli/catalogue.h"
+#include "cli/loaded_model.h"
 #include "cli/model_description.h"
 #include "cli/version.h"
 #include "model/families.h"

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/option_field.h"
 #include "base/status.h"
 #include "cli/backends.h"
-#include "cli/loaded_model.h"
 #include "cli/serving_control.h"
 #include "engine/engine.h"
 #include "engine/engine_options.h"

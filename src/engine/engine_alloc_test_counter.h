@@ -9,8 +9,8 @@ namespace plumb {
 ///
 /// Counts operator new in all its forms and, where the C library is glibc and no sanitizer has
 /// taken its place, malloc, calloc, realloc, aligned_alloc, memalign and posix_memalign (which
-/// host_allocator() is made of) instead, to which operator new leads. Thread  begin() and end()
-/// from one thread.
+/// host_allocator() is made of) instead, to which operator new leads.
+/// Thread  begin() and end() from one thread.
 class AllocationCount {
  public:
   static void begin();

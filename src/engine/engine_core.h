@@ -145,9 +145,9 @@ class EngineCore {
   Status step();
 
   /// As step(), but returns with its step under way where the plan has ended sequences, and leaves
-  /// the next step under way where it is of use: where all that it can do is
-  /// to go on with the answers of a short step without prompts, and none of them needs to know its
-  /// last token for that.
+  /// the next step under way where that is of use: where all that it can do is to go on with the
+  /// answers of a short step without prompts, and none of them needs to know its last token for
+  /// that.
   Status overlapped_step();
 
   /// Tells the sinks of all that has ended since the last call. Apart from what ends it, so that

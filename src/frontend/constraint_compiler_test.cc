@@ -6,6 +6,7 @@
 #include "grammar/grammar_matcher.h"
 #include "support/byte_tokenizer.h"
 #include "support/fake_clock.h"
+#include "support/ticking_clock.h"
 
 namespace plumb {
 namespace {
@@ -179,19 +180,8 @@ TEST_F(ConstraintCompilers, errors_name_field_and_place) {
   EXPECT_EQ(compiler_.stats().num_timeouts, 0);
 }
 
-// Each look at it takes a second.
-class SlowClock final : public Clock {
- public:
-  TimePoint now() const override { return TimePoint(std::chrono::seconds(++num_looks_)); }
-
-  std::chrono::system_clock::time_point wall_now() const override { return {}; }
-
- private:
-  mutable int num_looks_ = 0;
-};
-
 TEST_F(ConstraintCompilers, time_is_told_of_what_was_compiled_only) {
-  SlowClock clock;
+  TickingClock clock(std::chrono::seconds(1));
   GrammarOptions options;
   options.compile_timeout = std::chrono::hours(1);
   ConstraintCompiler slow(*tokenizer_, 257, options, clock);
@@ -220,7 +210,7 @@ TEST(ConstraintCompilerMemory, its_caches_together_stay_within_the_option) {
 }
 
 TEST_F(ConstraintCompilers, a_compilation_that_takes_too_long_is_given_up) {
-  SlowClock clock;
+  TickingClock clock(std::chrono::seconds(1));
   ConstraintCompiler slow(*tokenizer_, 257, GrammarOptions(), clock);
   std::string schema = R"({"anyOf":[)";
   for (int i = 0; i < 2000; ++i) {

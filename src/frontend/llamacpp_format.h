@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "api/llamacpp_request.h"
 #include "api/llamacpp_response.h"

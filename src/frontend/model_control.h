@@ -46,9 +46,9 @@ class ModelControl {
   virtual MemoryTags released() const = 0;
 
   /// Releases those of the tags that are not released, and returns them.
-  /// Errors  kInvalidArgument: requests run or wait, says how many; kUnavailable, kUnsupported:
-  /// what
-  ///         could not be released; then all is as before, but for a cache that is empty.
+  /// Errors  kInvalidArgument: requests run or wait, says how many.
+  ///         kUnavailable, kUnsupported: what could not be released; then all is as before, but for
+  ///         a cache that is empty.
   virtual Result<MemoryTags> release(const MemoryTags& tags) = 0;
 
   /// Takes back those of the tags that are released, and returns them. Weights are read from their

@@ -73,7 +73,8 @@ class OfflineCall final : public GenerationListener {
   }
 
   void on_delta(ChoiceDelta delta) override {
-    choices_[static_cast<std::size_t>(delta.index)].append(std::move(delta));
+    ChoiceRecord& choice = choices_[static_cast<std::size_t>(delta.index)];
+    choice.append(std::move(delta));
   }
 
   void on_end(ChoiceEnd end) override {
@@ -219,7 +220,7 @@ class OfflineRun {
               std::vector<ChoiceRequest> choices) {
     auto call = std::make_unique<OfflineCall>(
         item, std::move(format), choices.size(),
-        [this](const OfflineItem& done, Json record, std::int64_t tokens) {
+        [this](const OfflineItem& done, const Json& record, std::int64_t tokens) {
           finish(done, record, tokens);
           ended_.push_back(done.id);
         });

@@ -70,6 +70,23 @@ std::vector<Segment> segments_of(const Rendering& rendering) {
   return segments;
 }
 
+// What holds for all prompts of a completion.
+GenerationParams completion_params(const CompletionRequest& request) {
+  GenerationParams params = request.generation;
+  if (!params.has_seed) {
+    params.sampling.seed = random_seed();  // one for all, so that it can be told
+    params.has_seed = true;
+  }
+  // Echo only: one token is computed and not shown.
+  if (params.sampling.max_tokens == 0 && !params.clamps_max_tokens) {
+    params.sampling.max_tokens = 1;
+  }
+  if (request.best_of > params.n) {
+    params.sampling.logprobs = true;  // the ranking needs them
+  }
+  return params;
+}
+
 // Copies of one choice that differ in the seed only.
 void add_samples(const ChoiceRequest& first, std::int64_t n, std::vector<ChoiceRequest>* out) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -367,51 +384,49 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::chat_choices(
   return choices;
 }
 
+std::variant<std::vector<TokenId>, ApiError> ServedModel::completion_prompt(
+    const Prompt& prompt, bool add_special_tokens) const {
+  const auto* text = std::get_if<std::string>(&prompt);
+  if (text != nullptr) {
+    if (std::optional<ApiError> error = check_bytes("prompt", text->size())) {
+      return *std::move(error);
+    }
+  }
+  std::vector<TokenId> ids = text != nullptr ? tokenizer_->encode(*text, {add_special_tokens, true})
+                                             : std::get<std::vector<TokenId>>(prompt);
+  for (const TokenId id : ids) {
+    if (id < 0 || id >= tokenizer_->vocab_size()) {
+      return ApiError::invalid("invalid_value", "prompt",
+                               "token " + std::to_string(id) + " in 'prompt', expected 0 to " +
+                                   std::to_string(tokenizer_->vocab_size() - 1));
+    }
+  }
+  if (ids.empty() && tokenizer_->bos_id().has_value()) {
+    ids.push_back(*tokenizer_->bos_id());
+  }
+  return ids;
+}
+
 std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choices(
     const CompletionRequest& request, const std::string& request_id,
     const std::atomic<bool>* is_unwanted) const {
   std::vector<ChoiceRequest> choices;
-  const std::uint64_t own_seed = random_seed();  // one for all prompts, so that it can be told
+  const GenerationParams params = completion_params(request);
   for (const Prompt& prompt : request.prompts) {
     if (is_unwanted != nullptr && is_unwanted->load()) {
       return ApiError::from_status({Code::kCancelled, "cancelled"});
     }
-    const auto* text = std::get_if<std::string>(&prompt);
-    if (text != nullptr) {
-      if (std::optional<ApiError> error = check_bytes("prompt", text->size())) {
-        return *std::move(error);
-      }
+    auto ids = completion_prompt(prompt, request.add_special_tokens);
+    if (auto* error = std::get_if<ApiError>(&ids)) {
+      return std::move(*error);
     }
-    std::vector<TokenId> ids = text != nullptr
-                                   ? tokenizer_->encode(*text, {request.add_special_tokens, true})
-                                   : std::get<std::vector<TokenId>>(prompt);
-    for (const TokenId id : ids) {
-      if (id < 0 || id >= tokenizer_->vocab_size()) {
-        return ApiError::invalid("invalid_value", "prompt",
-                                 "token " + std::to_string(id) + " in 'prompt', expected 0 to " +
-                                     std::to_string(tokenizer_->vocab_size() - 1));
-      }
-    }
-    if (ids.empty() && tokenizer_->bos_id().has_value()) {
-      ids.push_back(*tokenizer_->bos_id());
-    }
-    GenerationParams params = request.generation;
-    if (!params.has_seed) {
-      params.sampling.seed = own_seed;
-      params.has_seed = true;
-    }
-    // Echo only: one token is computed and not shown.
-    if (params.sampling.max_tokens == 0 && !params.clamps_max_tokens) {
-      params.sampling.max_tokens = 1;
-    }
-    if (request.best_of > params.n) {
-      params.sampling.logprobs = true;  // the ranking needs them
-    }
-    auto choice = make_choice("prompt", params, std::move(ids), request_id);
+    auto choice =
+        make_choice("prompt", params, std::get<std::vector<TokenId>>(std::move(ids)), request_id);
     if (auto* error = std::get_if<ApiError>(&choice)) {
       return std::move(*error);
     }
     if (facts_.echoes) {
+      const auto* text = std::get_if<std::string>(&prompt);
       add_script(text != nullptr ? *text
                                  : tokenizer_->decode(std::get<std::vector<TokenId>>(prompt),
                                                       {.skip_special = false}),

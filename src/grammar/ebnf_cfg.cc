@@ -12,7 +12,7 @@ namespace {
 // involves no recursion.
 class CfgBuilder {
  public:
-  CfgBuilder(Cfg cfg, EbnfText text, const EbnfCfgOptions& options, CompileBudget* budget)
+  CfgBuilder(Cfg cfg, EbnfText text, const NotationOptions& options, CompileBudget* budget)
       : cfg_(std::move(cfg)),
         text_(std::move(text)),
         join_regular_(options.join_regular),
@@ -196,7 +196,7 @@ class CfgBuilder {
 
 }  // namespace
 
-Result<Cfg> build_ebnf_cfg(Cfg cfg, EbnfText text, const EbnfCfgOptions& options,
+Result<Cfg> build_ebnf_cfg(Cfg cfg, EbnfText text, const NotationOptions& options,
                            CompileBudget* budget) {
   return CfgBuilder(std::move(cfg), std::move(text), options, budget).build();
 }

@@ -15,7 +15,7 @@ namespace {
 std::shared_ptr<const CompiledGrammar> compile_ebnf(std::string_view text,
                                                     bool join_regular = true) {
   CompileBudget budget;
-  EbnfOptions options;
+  NotationOptions options;
   options.join_regular = join_regular;
   Result<Cfg> cfg = parse_ebnf(text, options, &budget);
   EXPECT_TRUE(cfg.ok()) << cfg.status().message();

@@ -80,7 +80,7 @@ Result<std::shared_ptr<const CompiledGrammar>> compile_ebnf(
     const std::string& text, const std::shared_ptr<const GrammarVocab>& vocab,
     const GrammarLimits& limits, CompileBudget* budget) {
   const auto write = [&](bool join_regular, CompileBudget* part) {
-    EbnfOptions options;
+    NotationOptions options;
     options.max_text_bytes = kMaxGrammarBytes;
     options.join_regular = join_regular;
     return parse_ebnf(text, options, part);

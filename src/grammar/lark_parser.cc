@@ -8,12 +8,11 @@
 
 namespace plumb {
 
-Result<Cfg> parse_lark(std::string_view text, const LarkOptions& options, CompileBudget* budget) {
+Result<Cfg> parse_lark(std::string_view text, const NotationOptions& options,
+                       CompileBudget* budget) {
   Cfg cfg;
   PLUMB_ASSIGN(EbnfText parsed, parse_lark_syntax(text, options, &cfg.regexes(), budget));
-  return build_ebnf_cfg(
-      std::move(cfg), std::move(parsed),
-      {.join_regular = options.join_regular, .in_json_text = options.in_json_text}, budget);
+  return build_ebnf_cfg(std::move(cfg), std::move(parsed), options, budget);
 }
 
 }  // namespace plumb

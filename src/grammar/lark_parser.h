@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
 #include "base/status.h"
 #include "grammar/cfg.h"
 #include "grammar/compile_budget.h"
+#include "grammar/notation_options.h"
 
 namespace plumb {
-
-struct LarkOptions {
-  std::int64_t max_text_bytes = 1 << 20;
-  int max_depth = 64;  ///< of nested groups
-  /// As EbnfOptions::join_regular.
-  bool join_regular = true;
-  /// The texts as they stand between the quotes of a JSON string.
-  bool in_json_text = false;
-};
 
 /// The grammar of a text in the notation of Lark, from the rule `start` on.
 ///
@@ -27,11 +18,13 @@ struct LarkOptions {
 /// line feeds only. %import takes terminals of `common`, %ignore lets something stand before,
 /// between and behind the terminals of rules. Priorities, `?` and `!` before a rule, and aliases
 /// shape a tree, which nobody asks for here. A terminal may end wherever its language allows: every
-/// derivation counts, not the longest match. Errors  kInvalidArgument with line and column;
-/// kUnsupported likewise: templates, %declare,
+/// derivation counts, not the longest match.
+///
+/// Errors  kInvalidArgument with line and column; kUnsupported likewise: templates, %declare,
 ///         %extend, %override, imports from elsewhere, other flags, look-around and what else
 ///         parse_regex() does not take; kResourceExhausted, kDeadlineExceeded from the budget.
 /// Source  the public documentation of Lark, "Grammar Reference".
-Result<Cfg> parse_lark(std::string_view text, const LarkOptions& options, CompileBudget* budget);
+Result<Cfg> parse_lark(std::string_view text, const NotationOptions& options,
+                       CompileBudget* budget);
 
 }  // namespace plumb

@@ -11,12 +11,12 @@
 namespace plumb {
 namespace {
 
-Result<Cfg> read(std::string_view text, const LarkOptions& options = {}) {
+Result<Cfg> read(std::string_view text, const NotationOptions& options = {}) {
   CompileBudget budget;
   return parse_lark(text, options, &budget);
 }
 
-bool matches(std::string_view grammar, std::string_view text, const LarkOptions& options) {
+bool matches(std::string_view grammar, std::string_view text, const NotationOptions& options) {
   CompileBudget budget;
   Result<Cfg> cfg = parse_lark(grammar, options, &budget);
   EXPECT_TRUE(cfg.ok()) << grammar << ": " << cfg.status().message();
@@ -151,7 +151,7 @@ TEST(LarkParser, a_grammar_of_patches_holds_patches) {
 
 TEST(LarkParser, texts_inside_json_strings_are_escaped) {
   for (const bool join : {true, false}) {
-    const LarkOptions options{.join_regular = join, .in_json_text = true};
+    const NotationOptions options{.join_regular = join, .in_json_text = true};
     EXPECT_TRUE(matches(
         kPatch, R"(*** Begin Patch\n*** Add File: a\"b\\c\n+\tx\u0001\u001fé\n*** End Patch)",
         options));

@@ -4,14 +4,9 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "grammar/code_points.h"
 
 namespace plumb {
 namespace {
-
-bool is_lark_name_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 bool is_lark_digit(char c) {
   return c >= '0' && c <= '9';
@@ -32,75 +27,26 @@ bool is_lark_name(std::string_view name) {
   return has_capital != has_small && !is_lark_digit(name.front());
 }
 
-bool LarkReader::take(std::string_view token) {
-  const bool found = looking_at(token);
-  pos_ += found ? token.size() : 0;
-  return found;
-}
-
-void LarkReader::skip_inline_blank() {
-  while (peek() == ' ' || peek() == '\t') {
-    ++pos_;
-  }
-}
-
-void LarkReader::skip_blank() {
-  for (; !at_end(); ++pos_) {
-    if (peek() == '#' || looking_at("//")) {
-      pos_ = std::min(text_.find('\n', pos_), text_.size());
-    }
-    if (at_end() || (peek() != ' ' && peek() != '\t' && peek() != '\n' && peek() != '\r')) {
-      return;
-    }
-  }
-}
-
-bool LarkReader::at_name() const {
-  return is_lark_name_char(peek());
-}
-
-std::string_view LarkReader::take_name() {
-  const std::size_t begin = pos_;
-  while (!at_end() && is_lark_name_char(peek())) {
-    ++pos_;
-  }
-  return text_.substr(begin, pos_ - begin);
-}
-
 bool LarkReader::at_definition() {
-  const std::size_t begin = pos_;
-  while (peek() == '?' || peek() == '!') {
-    ++pos_;
+  const std::size_t begin = pos();
+  while (take("?") || take("!")) {
+    // Marks.
   }
   bool found = !take_name().empty();
   if (found && peek() == '{') {
-    const std::size_t close = text_.find('}', pos_);
-    const std::size_t line_end = text_.find('\n', pos_);
-    found = close < line_end;
-    pos_ = found ? close + 1 : pos_;
+    const std::size_t close = rest().find('}');
+    found = close < rest().find('\n');
+    advance(found ? close + 1 : 0);
   }
-  if (found && peek() == '.') {
-    ++pos_;
+  if (found && take(".")) {
     while (is_lark_digit(peek()) || peek() == '-' || peek() == '+') {
-      ++pos_;
+      advance(1);
     }
   }
   skip_inline_blank();
   found = found && peek() == ':';
-  pos_ = begin;
+  go_back(begin);
   return found;
-}
-
-std::string LarkReader::place(std::size_t offset) const {
-  const std::string_view before = text_.substr(0, offset);
-  const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 = 0
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  return "lark: line " + std::to_string(line) + ", column " +
-         std::to_string(offset - line_begin + 1) + ": ";
-}
-
-Status LarkReader::error(const std::string& what, std::size_t offset) const {
-  return {Code::kInvalidArgument, place(offset) + what};
 }
 
 Status LarkReader::unsupported(const std::string& what, std::size_t offset,
@@ -109,17 +55,17 @@ Status LarkReader::unsupported(const std::string& what, std::size_t offset,
 }
 
 Result<std::int64_t> LarkReader::take_number(std::int64_t max) {
-  const std::size_t begin = pos_;
+  const std::size_t begin = pos();
   const bool is_negative = take("-");
   if (!is_negative) {
     take("+");
   }
-  const std::size_t digits = pos_;
+  const std::size_t digits = pos();
   std::int64_t value = 0;
-  for (; is_lark_digit(peek()); ++pos_) {
+  for (; is_lark_digit(peek()); advance(1)) {
     value = std::min(value * 10 + (peek() - '0'), max + 1);
   }
-  if (pos_ == digits) {
+  if (pos() == digits) {
     return error("a number is expected", begin);
   }
   if (value > max) {
@@ -134,22 +80,17 @@ Result<LarkReader::Literal> LarkReader::take_literal(std::size_t begin) {
     if (at_end() || peek() == '\n') {
       return error("literal is not closed", begin);
     }
-    const std::size_t at = pos_;
+    const std::size_t at = pos();
     if (take("\\")) {
       PLUMB_RETURN_IF_ERROR(take_escape(at, &out.bytes));
-      continue;
+    } else {
+      out.bytes += take_char();
     }
-    const auto size = static_cast<std::size_t>(decode_utf8(text_.substr(pos_)).num_bytes);
-    out.bytes += text_.substr(pos_, size);
-    pos_ += size;
   }
-  if (peek() == 'i') {
-    ++pos_;
-    out.ignores_case = true;
-  }
-  if (is_lark_name_char(peek())) {
+  out.ignores_case = take("i");
+  if (at_name()) {
     return error("'" + std::string(1, peek()) + "' is no flag of a literal, which has only i",
-                 pos_);
+                 pos());
   }
   return out;
 }
@@ -160,7 +101,7 @@ Status LarkReader::take_escape(std::size_t begin, std::string* out) {
   static constexpr std::string_view kMeanings = "\n\r\t\f\v\"\\/'";
   const char letter = peek();
   const std::size_t known = at_end() ? std::string_view::npos : kLetters.find(letter);
-  pos_ += at_end() ? 0 : 1;
+  advance(at_end() ? 0 : 1);
   if (known != std::string_view::npos) {
     out->push_back(kMeanings[known]);
     return {};
@@ -174,41 +115,26 @@ Status LarkReader::take_escape(std::size_t begin, std::string* out) {
   return {};
 }
 
-Result<char32_t> LarkReader::take_hex(int num_digits, std::size_t begin) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  char32_t value = 0;
-  for (int i = 0; i < num_digits; ++i, ++pos_) {
-    const char c = peek() >= 'A' && peek() <= 'F' ? static_cast<char>(peek() + 32) : peek();
-    const std::size_t digit = kDigits.find(c);
-    if (at_end() || digit == std::string_view::npos) {
-      return error("escape needs " + std::to_string(num_digits) + " hexadecimal digits", begin);
-    }
-    value = value * 16 + static_cast<char32_t>(digit);
-  }
-  if (value > kMaxCodePoint || (value >= 0xD800 && value <= 0xDFFF)) {
-    return error("escape names no character", begin);
-  }
-  return value;
-}
-
 Result<LarkReader::Pattern> LarkReader::take_pattern(std::size_t begin) {
   Pattern out;
-  out.begin = pos_;
+  out.begin = pos();
+  const std::string_view text = rest();
   while (!at_end() && peek() != '/' && peek() != '\n') {
-    pos_ += peek() == '\\' && pos_ + 1 < text_.size() && text_[pos_ + 1] != '\n' ? 2 : 1;
+    const bool is_escape = peek() == '\\' && rest().size() > 1 && rest()[1] != '\n';
+    advance(is_escape ? 2 : 1);
   }
-  const std::string_view pattern = text_.substr(out.begin, pos_ - out.begin);
+  const std::string_view pattern = text.substr(0, pos() - out.begin);
   if (!take("/")) {
     return error("regular expression is not closed", begin);
   }
   std::string flags;
-  for (; is_lark_name_char(peek()); ++pos_) {
+  for (; at_name(); advance(1)) {
     const char flag = peek();
     if (flag == 'm' || flag == 'x' || flag == 'l') {
-      return unsupported("the flag " + std::string(1, flag) + " of a regular expression", pos_);
+      return unsupported("the flag " + std::string(1, flag) + " of a regular expression", pos());
     }
     if (flag != 'i' && flag != 's' && flag != 'u') {
-      return error("'" + std::string(1, flag) + "' is no flag of a regular expression", pos_);
+      return error("'" + std::string(1, flag) + "' is no flag of a regular expression", pos());
     }
     if (flag != 'u') {
       flags.push_back(flag);

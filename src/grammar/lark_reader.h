@@ -7,32 +7,17 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "grammar/notation_reader.h"
 
 namespace plumb {
 
 /// The tokens of a text in Lark's notation, one after the other.
 /// Thread  one at a time.
-class LarkReader {
+class LarkReader : public NotationReader {
  public:
-  explicit LarkReader(std::string_view text) : text_(text) {}
+  explicit LarkReader(std::string_view text)
+      : NotationReader({.name = "lark", .name_marks = "_", .comment = "//"}, text) {}
 
-  bool at_end() const { return pos_ >= text_.size(); }
-
-  /// The byte here; 0 at the end.
-  char peek() const { return at_end() ? '\0' : text_[pos_]; }
-
-  std::size_t pos() const { return pos_; }
-
-  bool looking_at(std::string_view token) const { return text_.substr(pos_).starts_with(token); }
-
-  bool take(std::string_view token);
-  /// Blanks, line ends and comments.
-  void skip_blank();
-  /// Blanks of this line only.
-  void skip_inline_blank();
-  bool at_name() const;
-  /// Letters, digits and _; may be empty.
-  std::string_view take_name();
   /// Whether a definition begins here: marks, a name, parameters, a priority and a colon.
   bool at_definition();
 
@@ -57,19 +42,12 @@ class LarkReader {
   /// What stands between slashes, behind the opening one at `begin`, with its flags.
   Result<Pattern> take_pattern(std::size_t begin);
 
-  /// kInvalidArgument with line and column.
-  Status error(const std::string& what, std::size_t offset) const;
   /// kUnsupported with line and column: "`what` is not supported`remedy`".
   Status unsupported(const std::string& what, std::size_t offset,
                      const std::string& remedy = "") const;
 
  private:
-  std::string place(std::size_t offset) const;
   Status take_escape(std::size_t begin, std::string* out);
-  Result<char32_t> take_hex(int num_digits, std::size_t begin);
-
-  std::string_view text_;
-  std::size_t pos_ = 0;
 };
 
 /// A name in capitals, which is that of a terminal.

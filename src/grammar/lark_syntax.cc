@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,19 +21,12 @@ using NodeKind = EbnfNode::Kind;
 
 class LarkSyntaxParser {
  public:
-  LarkSyntaxParser(std::string_view text, const LarkOptions& options, RegexSet* set,
+  LarkSyntaxParser(std::string_view text, const NotationOptions& options, RegexSet* set,
                    CompileBudget* budget)
       : text_(text), options_(options), set_(*set), budget_(*budget), reader_(text) {}
 
   Result<EbnfText> parse() {
-    if (std::ssize(text_) > options_.max_text_bytes) {
-      return Status{Code::kInvalidArgument, "lark: its " + std::to_string(text_.size()) +
-                                                " bytes exceed the limit " +
-                                                std::to_string(options_.max_text_bytes)};
-    }
-    if (!is_valid_utf8(text_)) {
-      return Status{Code::kInvalidArgument, "lark: it is not well-formed UTF-8"};
-    }
+    PLUMB_RETURN_IF_ERROR(reader_.check_text(options_.max_text_bytes));
     for (reader_.skip_blank(); !reader_.at_end(); reader_.skip_blank()) {
       PLUMB_RETURN_IF_ERROR(reader_.peek() == '%' ? parse_directive() : parse_definition());
     }
@@ -49,35 +41,20 @@ class LarkSyntaxParser {
     int depth = 0;
   };
 
-  std::uint32_t add(EbnfNode node) {
-    out_.nodes.push_back(std::move(node));
-    return static_cast<std::uint32_t>(out_.nodes.size() - 1);
-  }
+  std::uint32_t add(EbnfNode node) { return builder_.add(std::move(node)); }
 
   std::uint32_t add_regex(RegexId regex) { return add({.kind = NodeKind::kRegex, .regex = regex}); }
 
-  std::uint32_t rule_of(std::string_view name, std::size_t offset) {
-    const auto [it, is_new] =
-        rule_index_.try_emplace(std::string(name), static_cast<std::uint32_t>(out_.rules.size()));
-    if (is_new) {
-      out_.rules.push_back({std::string(name), 0, false, offset});
-    }
-    return it->second;
-  }
-
   Status define(std::string_view name, std::uint32_t body, std::size_t offset) {
-    const std::uint32_t rule = rule_of(name, offset);
-    if (out_.rules[rule].is_defined) {
+    if (!builder_.define(builder_.rule_of(name, offset), body)) {
       return reader_.error(std::string(name) + " is defined twice", offset);
     }
-    out_.rules[rule].body = body;
-    out_.rules[rule].is_defined = true;
     return {};
   }
 
   Status check_budget() {
     PLUMB_RETURN_IF_ERROR(budget_.poll());
-    return budget_.check_expressions(set_.size() + std::ssize(out_.nodes));
+    return budget_.check_expressions(set_.size() + std::ssize(builder_.text().nodes));
   }
 
   // [?!]name.priority: expression
@@ -109,10 +86,9 @@ class LarkSyntaxParser {
     return reader_.at_end() || reader_.peek() == '%' || reader_.at_definition();
   }
 
-  Status not_expected() const {
+  Status not_expected() {
     const std::size_t at = reader_.pos();
-    const auto size = static_cast<std::size_t>(decode_utf8(text_.substr(at)).num_bytes);
-    return reader_.error("'" + std::string(text_.substr(at, size)) + "' is not expected here", at);
+    return reader_.error("'" + std::string(reader_.take_char()) + "' is not expected here", at);
   }
 
   Result<std::string_view> take_known_name(const char* what) {
@@ -213,16 +189,16 @@ class LarkSyntaxParser {
       return reader_.error("groups nest deeper than " + std::to_string(options_.max_depth),
                            reader_.pos());
     }
-    EbnfNode choice{.kind = NodeKind::kChoice};
+    std::vector<std::uint32_t> choices;
     do {
       PLUMB_ASSIGN(const std::uint32_t sequence, parse_sequence(place));
-      choice.children.push_back(sequence);
+      choices.push_back(sequence);
     } while (reader_.take("|"));
-    return choice.children.size() == 1 ? choice.children[0] : add(std::move(choice));
+    return builder_.add_joined(NodeKind::kChoice, std::move(choices));
   }
 
   Result<std::uint32_t> parse_sequence(const Place& place) {
-    EbnfNode sequence{.kind = NodeKind::kSequence};
+    std::vector<std::uint32_t> items;
     for (reader_.skip_blank(); is_at_item(); reader_.skip_blank()) {
       PLUMB_RETURN_IF_ERROR(check_budget());
       if (reader_.at_definition()) {
@@ -230,10 +206,10 @@ class LarkSyntaxParser {
       }
       PLUMB_ASSIGN(std::uint32_t item, parse_item(place));
       PLUMB_ASSIGN(item, parse_quantifier(item));
-      sequence.children.push_back(item);
+      items.push_back(item);
     }
     PLUMB_RETURN_IF_ERROR(parse_alias(place));
-    return sequence.children.size() == 1 ? sequence.children[0] : add(std::move(sequence));
+    return builder_.add_joined(NodeKind::kSequence, std::move(items));
   }
 
   bool is_at_item() const {
@@ -286,7 +262,8 @@ class LarkSyntaxParser {
                                "; terminals are made of terminals, literals and expressions",
                            begin);
     }
-    const std::uint32_t node = add({.kind = NodeKind::kRule, .rule = rule_of(name, begin)});
+    const std::uint32_t node =
+        add({.kind = NodeKind::kRule, .rule = builder_.rule_of(name, begin)});
     return is_lark_terminal(name) ? token(node, place) : node;
   }
 
@@ -374,17 +351,11 @@ class LarkSyntaxParser {
     reader_.skip_inline_blank();
     const std::size_t begin = reader_.pos();
     EbnfNode node{.kind = NodeKind::kRepeat, .children = {item}};
-    if (reader_.take("*")) {
-      node.max = kUnbounded;
-    } else if (reader_.take("+")) {
-      node.min = 1;
-      node.max = kUnbounded;
-    } else if (reader_.take("?")) {
-      node.max = 1;
-    } else if (reader_.take("~")) {
+    if (!reader_.take_quantifier(&node.min, &node.max)) {
+      if (!reader_.take("~")) {
+        return item;
+      }
       PLUMB_RETURN_IF_ERROR(parse_counts(begin, &node));
-    } else {
-      return item;
     }
     reader_.skip_inline_blank();
     if (!reader_.at_end() && std::string_view("*+?~").find(reader_.peek()) != std::string::npos) {
@@ -410,39 +381,36 @@ class LarkSyntaxParser {
   }
 
   Result<EbnfText> finish() {
-    for (const EbnfText::Rule& rule : out_.rules) {
-      if (!rule.is_defined) {
-        return reader_.error(
-            (is_lark_terminal(rule.name) ? "terminal " : "rule ") + rule.name + " is not defined",
-            rule.first_use);
-      }
+    if (const EbnfText::Rule* const rule = builder_.find_undefined()) {
+      return reader_.error(
+          (is_lark_terminal(rule->name) ? "terminal " : "rule ") + rule->name + " is not defined",
+          rule->first_use);
     }
-    const auto root = rule_index_.find("start");
-    if (root == rule_index_.end()) {
+    if (!builder_.set_root("start")) {
       return Status{Code::kInvalidArgument, "lark: there is no rule start"};
     }
-    out_.root = root->second;
     PLUMB_RETURN_IF_ERROR(check_terminals());
     if (!ignored_.empty()) {
       insert_ignored();
     }
-    return std::move(out_);
+    return std::move(builder_.text());
   }
 
   // Terminals must not recur: they are regular.
   Status check_terminals() const {
-    std::vector<std::vector<std::uint32_t>> users(out_.rules.size());
-    std::vector<std::size_t> num_missing(out_.rules.size(), 0);
+    const EbnfText& out = builder_.text();
+    std::vector<std::vector<std::uint32_t>> users(out.rules.size());
+    std::vector<std::size_t> num_missing(out.rules.size(), 0);
     std::vector<std::uint32_t> todo;
     std::size_t num_left = 0;
-    for (std::uint32_t r = 0; r < out_.rules.size(); ++r) {
-      if (!is_lark_terminal(out_.rules[r].name)) {
+    for (std::uint32_t r = 0; r < out.rules.size(); ++r) {
+      if (!is_lark_terminal(out.rules[r].name)) {
         continue;
       }
       ++num_left;
-      std::vector<std::uint32_t> nodes{out_.rules[r].body};
+      std::vector<std::uint32_t> nodes{out.rules[r].body};
       while (!nodes.empty()) {
-        const EbnfNode& node = out_.nodes[nodes.back()];
+        const EbnfNode& node = out.nodes[nodes.back()];
         nodes.pop_back();
         if (node.kind == NodeKind::kRule) {
           users[node.rule].push_back(r);
@@ -467,49 +435,49 @@ class LarkSyntaxParser {
       return {};
     }
     const auto recurs = [&](const EbnfText::Rule& rule) {
-      return num_missing[static_cast<std::size_t>(&rule - out_.rules.data())] > 0;
+      return num_missing[static_cast<std::size_t>(&rule - out.rules.data())] > 0;
     };
-    const EbnfText::Rule& rule = *std::find_if(out_.rules.begin(), out_.rules.end(), recurs);
+    const EbnfText::Rule& rule = *std::find_if(out.rules.begin(), out.rules.end(), recurs);
     return reader_.error("terminal " + rule.name + " recurs; terminals are regular, write a rule",
                          rule.first_use);
   }
 
   void insert_ignored() {
+    EbnfText& out = builder_.text();
     const std::uint32_t any =
         ignored_.size() == 1 ? ignored_[0] : add({.kind = NodeKind::kChoice, .children = ignored_});
     const std::uint32_t gap =
         add({.kind = NodeKind::kRepeat, .children = {any}, .min = 0, .max = kUnbounded});
-    const auto gap_rule = static_cast<std::uint32_t>(out_.rules.size());
-    out_.rules.push_back({"%ignore", gap, true, 0});
+    const auto gap_rule = static_cast<std::uint32_t>(out.rules.size());
+    out.rules.push_back({"%ignore", gap, true, 0});
     for (const std::uint32_t node : tokens_) {
-      const std::uint32_t moved = add(EbnfNode(out_.nodes[node]));
+      const std::uint32_t moved = add(EbnfNode(out.nodes[node]));
       const std::uint32_t behind = add({.kind = NodeKind::kRule, .rule = gap_rule});
-      out_.nodes[node] = {.kind = NodeKind::kSequence, .children = {moved, behind}};
+      out.nodes[node] = {.kind = NodeKind::kSequence, .children = {moved, behind}};
     }
     const std::uint32_t before = add({.kind = NodeKind::kRule, .rule = gap_rule});
-    const std::uint32_t start = add({.kind = NodeKind::kRule, .rule = out_.root});
+    const std::uint32_t start = add({.kind = NodeKind::kRule, .rule = out.root});
     const std::uint32_t whole = add({.kind = NodeKind::kSequence, .children = {before, start}});
-    out_.root = static_cast<std::uint32_t>(out_.rules.size());
-    out_.rules.push_back({"%start", whole, true, 0});
+    out.root = static_cast<std::uint32_t>(out.rules.size());
+    out.rules.push_back({"%start", whole, true, 0});
   }
 
   static constexpr std::int64_t kMaxNumber = 1'000'000;
 
   std::string_view text_;
-  const LarkOptions& options_;
+  const NotationOptions& options_;
   RegexSet& set_;
   CompileBudget& budget_;
   LarkReader reader_;
-  EbnfText out_;
-  std::unordered_map<std::string, std::uint32_t> rule_index_;
+  EbnfTextBuilder builder_;
   std::vector<std::uint32_t> tokens_;   // nodes of rules that are terminals
   std::vector<std::uint32_t> ignored_;  // bodies of %ignore
 };
 
 }  // namespace
 
-Result<EbnfText> parse_lark_syntax(std::string_view text, const LarkOptions& options, RegexSet* set,
-                                   CompileBudget* budget) {
+Result<EbnfText> parse_lark_syntax(std::string_view text, const NotationOptions& options,
+                                   RegexSet* set, CompileBudget* budget) {
   return LarkSyntaxParser(text, options, set, budget).parse();
 }
 

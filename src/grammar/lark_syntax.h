@@ -5,8 +5,8 @@
 
 #include "base/status.h"
 #include "grammar/compile_budget.h"
-#include "grammar/ebnf_syntax.h"
-#include "grammar/lark_parser.h"
+#include "grammar/ebnf_text.h"
+#include "grammar/notation_options.h"
 #include "grammar/regex_set.h"
 
 namespace plumb {
@@ -15,7 +15,7 @@ namespace plumb {
 /// expressions of the set, terminals become rules, and what %ignore names stands behind each
 /// terminal of a rule, and before the first one.
 /// Errors  as parse_lark.
-Result<EbnfText> parse_lark_syntax(std::string_view text, const LarkOptions& options, RegexSet* set,
-                                   CompileBudget* budget);
+Result<EbnfText> parse_lark_syntax(std::string_view text, const NotationOptions& options,
+                                   RegexSet* set, CompileBudget* budget);
 
 }  // namespace plumb

@@ -16,7 +16,7 @@ struct StructuralTagOptions {
   JsonSchemaOptions json;
   /// Finds the tokens that it names; nullptr: it may name none.
   const Tokenizer* tokenizer = nullptr;
-  /// As EbnfOptions::join_regular, of the grammars in it.
+  /// As NotationOptions::join_regular, of the grammars in it.
   bool join_regular = true;
 };
 

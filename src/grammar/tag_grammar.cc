@@ -7,12 +7,9 @@
 namespace plumb {
 
 Result<Cfg> read_tag_grammar(const TagFormat& format, bool join_regular, CompileBudget* budget) {
-  if (format.is_lark) {
-    return parse_lark(format.text,
-                      {.join_regular = join_regular, .in_json_text = format.in_json_text}, budget);
-  }
-  return parse_ebnf(format.text,
-                    {.join_regular = join_regular, .in_json_text = format.in_json_text}, budget);
+  const NotationOptions options{.join_regular = join_regular, .in_json_text = format.in_json_text};
+  return format.is_lark ? parse_lark(format.text, options, budget)
+                        : parse_ebnf(format.text, options, budget);
 }
 
 }  // namespace plumb

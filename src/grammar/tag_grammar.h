@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// The grammar in a format of the kind kGrammar. join_regular: as EbnfOptions::join_regular.
+/// The grammar in a format of the kind kGrammar. join_regular: as NotationOptions::join_regular.
 /// Errors  those of parse_ebnf() and parse_lark().
 Result<Cfg> read_tag_grammar(const TagFormat& format, bool join_regular, CompileBudget* budget);
 

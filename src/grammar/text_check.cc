@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grammar/text_check.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/text.h"
 #include "grammar/lark_parser.h"
+#include "grammar/notation_reader.h"
 #include "grammar/regex_parser.h"
 #include "grammar/row_store.h"
 
@@ -18,14 +18,6 @@ constexpr MatcherLimits kCheckLimits{.max_row_items = 20'000,
                                      .max_bytes = std::int64_t{32} << 20,
                                      .max_work = 1'000'000,
                                      .work_per_token = 200};
-
-std::string place_in(std::string_view text, std::size_t offset) {
-  const std::string_view before = text.substr(0, offset);
-  const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 = 0
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  return "line " + std::to_string(line) + ", column " + std::to_string(offset - line_begin + 1) +
-         ": ";
-}
 
 // Where the character with that byte begins.
 std::size_t begin_of_character(std::string_view text, std::size_t offset) {
@@ -85,7 +77,7 @@ Status TextCheck::check(std::string_view text) const {
     if (row == RowStore::kDead) {
       const std::size_t at = begin_of_character(text, i);
       return {Code::kInvalidArgument,
-              place_in(text, at) + character_at(text, at) + " may not stand here"};
+              place_in_text(text, at) + character_at(text, at) + " may not stand here"};
     }
     if (row >= 0 && store.wants_collection()) {
       RowId* const kept[] = {&row};
@@ -96,7 +88,7 @@ Status TextCheck::check(std::string_view text) const {
     return store.status();
   }
   if (!store.is_complete(row)) {
-    return {Code::kInvalidArgument, place_in(text, text.size()) + "the text ends too early"};
+    return {Code::kInvalidArgument, place_in_text(text, text.size()) + "the text ends too early"};
   }
   return {};
 }

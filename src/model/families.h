@@ -28,8 +28,8 @@ struct ModelSource {
 /// Reads the header, checks every tensor and packs the weights for the back end.
 ///
 /// Errors kUnsupported: family, format; kInvalidArgument: header or shapes, with all missing,
-/// misshapen and unexpected
-///        tensors in one message; kResourceExhausted: memory.
+///        misshapen and unexpected tensors in one message; kResourceExhausted:
+///        memory.
 Result<std::unique_ptr<Model>> load_model(const ModelSource& source);
 
 /// The configuration of either kind of checkpoint.

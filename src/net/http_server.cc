@@ -100,10 +100,6 @@ std::int64_t HttpServer::num_connections() const {
   return context_->num_connections;
 }
 
-void HttpServer::stop_accepting() {
-  listener_->close();
-}
-
 void HttpServer::on_accept(IoContext& loop, std::unique_ptr<ByteStream> stream) {
   std::size_t i = 0;
   while (loops_[i] != &loop) {

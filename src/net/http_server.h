@@ -94,9 +94,6 @@ class HttpServer {
   int port() const;
   std::int64_t num_connections() const;
 
-  /// Closes the port; connections go on.
-  void stop_accepting();
-
   /// Closes the port and idle connections, lets running answers end for at most grace, then cuts
   /// what is left. Returns when no connection is left; on manual loops it cuts at once.
   void shutdown(std::chrono::nanoseconds grace);

@@ -34,8 +34,7 @@ struct OpCall {
 /// Ownership ops and clock outlive it.
 /// Thread    that of the stream.
 /// Cost      two looks at the clock and a record of about 100 bytes a call; allocates when there
-/// are
-///           more calls than ever before.
+///           are more calls than ever before.
 class ProfileStream final : public Stream {
  public:
   ProfileStream(std::unique_ptr<Stream> inner, const OpTable& ops, const Clock& clock)

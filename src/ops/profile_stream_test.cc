@@ -4,26 +4,13 @@
 #include <array>
 #include <gtest/gtest.h>
 
+#include "support/ticking_clock.h"
 #include "tensor/host_allocator.h"
 
 namespace plumb {
 namespace {
 
 using std::chrono::microseconds;
-
-/// Each look at it takes a microsecond.
-class TickingClock final : public Clock {
- public:
-  TimePoint now() const override {
-    time_ += microseconds(1);
-    return time_;
-  }
-
-  std::chrono::system_clock::time_point wall_now() const override { return {}; }
-
- private:
-  mutable TimePoint time_;
-};
 
 /// The stream that the ops of the back end expect.
 class CountingStream final : public HostStream {
@@ -43,7 +30,7 @@ OpTable counting_ops() {
 }
 
 TEST(ProfileStreamTest, calls_the_op_of_the_inner_stream_and_keeps_when_and_what) {
-  const TickingClock clock;
+  const TickingClock clock(microseconds(1));
   const OpTable ops = counting_ops();
   auto inner = std::make_unique<CountingStream>();
   CountingStream& counting = *inner;
@@ -87,7 +74,7 @@ TEST(ProfileStreamTest, calls_the_op_of_the_inner_stream_and_keeps_when_and_what
 
 /// Attention of two sequences, of which the tables have room for 64 keys.
 Cost attention_cost(std::int64_t window) {
-  const TickingClock clock;
+  const TickingClock clock(microseconds(1));
   const OpTable ops = counting_ops();
   ProfileStream stream(std::make_unique<HostStream>(), ops, clock);
   std::array<std::int32_t, 3> begins{0, 3, 4};  // 3 rows of a prompt, one that is decoded

@@ -23,8 +23,8 @@ std::int64_t prefill_allowance(std::chrono::nanoseconds target, std::chrono::nan
 /// The time of a step as a linear function of its shape, learned from the steps that ran.
 ///
 /// Numerics  recursive least squares over (1, rows, cached tokens, prefill tokens) that forgets
-/// half
-///           of what it knows in about 350 steps; the time of a prefill token is never below 1 ns.
+///           half of what it knows in about 350 steps; the time of a prefill token is never below
+///           1 ns.
 class StepTimeModel {
  public:
   StepTimeModel();

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "api/error.h"
 #include "api/generation_params.h"
 #include "base/turn_pool.h"
 #include "frontend/constraint_compiler.h"

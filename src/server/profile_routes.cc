@@ -117,7 +117,7 @@ void ProfileRoutes::stop_profile(FieldReader& fields, Transaction transaction) {
   });
 }
 
-void ProfileRoutes::save_profile(std::function<void(Result<std::string> path)> told) {
+void ProfileRoutes::save_profile(const std::function<void(const Result<std::string>& path)>& told) {
   if (context_.parts.steps == nullptr) {
     told(Status(Code::kUnavailable, "no profile is being recorded"));
     return;

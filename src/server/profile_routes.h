@@ -27,7 +27,7 @@ class ProfileRoutes {
   void stop_profile(FieldReader& fields, Transaction transaction);
   void watch_profile(std::uint64_t number);
   /// Writes the trace of what was recorded, off the loop; `told` hears of its path, on the loop.
-  void save_profile(std::function<void(Result<std::string> path)> told);
+  void save_profile(const std::function<void(const Result<std::string>& path)>& told);
 
   const RouteContext& context_;
   BodyPreparation& bodies_;

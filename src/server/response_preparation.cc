@@ -63,6 +63,19 @@ ApiError still_running(const std::string& id) {
   return error;
 }
 
+// Adds the input of a kept response and what it has answered; returns their bytes.
+std::int64_t append_items(const StoredResponse& stored, JsonArray* items) {
+  const Result<Json> inputs = parse_json(stored.inputs);
+  const Result<Json> response = parse_json(stored.response);
+  const Json* const output = response.ok() ? response.value().find("output") : nullptr;
+  for (const Json* added : {inputs.ok() ? &inputs.value() : nullptr, output}) {
+    if (added != nullptr && added->is_array()) {
+      items->insert(items->end(), added->as_array().begin(), added->as_array().end());
+    }
+  }
+  return std::ssize(stored.inputs) + (output != nullptr ? std::ssize(to_text(*output)) : 0);
+}
+
 }  // namespace
 
 HostedRules ResponsePreparation::hosted_rules() const {
@@ -106,11 +119,7 @@ std::optional<ApiError> ResponsePreparation::load_history(const std::string& own
     if (!found.value().has_value()) {
       return no_previous_response(part);
     }
-    const StoredResponse& stored = *found.value();
-    const Result<Json> inputs = parse_json(stored.inputs);
-    const Result<Json> response = parse_json(stored.response);
-    const Json* output = response.ok() ? response.value().find("output") : nullptr;
-    num_bytes += std::ssize(stored.inputs) + (output != nullptr ? std::ssize(to_text(*output)) : 0);
+    num_bytes += append_items(*found.value(), &plan->items);
     if (num_bytes > context_.options.max_body_bytes) {
       return ApiError::invalid(
           "invalid_value", "previous_response_id",
@@ -118,11 +127,6 @@ std::optional<ApiError> ResponsePreparation::load_history(const std::string& own
               std::to_string(context_.options.max_body_bytes) +
               " bytes together (--max-body-bytes); send those that still "
               "matter as 'input'");
-    }
-    for (const Json* items : {inputs.ok() ? &inputs.value() : nullptr, output}) {
-      if (items != nullptr && items->is_array()) {
-        plan->items.insert(plan->items.end(), items->as_array().begin(), items->as_array().end());
-      }
     }
   }
   plan->num_inherited = plan->items.size();

@@ -7,6 +7,7 @@
 
 #include "api/ids.h"
 #include "base/text.h"
+#include "net/tcp_transport.h"
 #include "net/tls.h"
 #include "server/compat.h"
 #include "server/cors.h"

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "net/http_server.h"
 #include "net/io_context.h"
-#include "net/tcp_transport.h"
+#include "net/transport.h"
 #include "server/access_log.h"
 #include "server/auth.h"
 #include "server/life_cycle.h"

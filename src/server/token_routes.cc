@@ -175,7 +175,7 @@ Prepared TokenRoutes::prepare_tokenize(const Json& body, const Asker& /*asker*/)
       error && std::holds_alternative<Json>(result)) {
     return *std::move(error);
   }
-  return answer_with(std::move(result), std::move(ignored));
+  return answer_with(result, std::move(ignored));
 }
 
 Prepared TokenRoutes::prepare_detokenize(const Json& body, const Asker& /*asker*/) const {

@@ -16,7 +16,7 @@ constexpr const char* kAdminKey = "sk-admin-0123456789";
 // A served model with two keys of people and one of the operator.
 class ServedCache : public testing::Test {
  protected:
-  void serve(PrefixScope scope, EngineOptions engine = ServedScene::small()) {
+  void serve(PrefixScope scope, const EngineOptions& engine = ServedScene::small()) {
     file_ = testing::TempDir() + "plumb_cache_keys_" + std::to_string(::getpid());
     const std::string keys = std::string("same:normal:") + kFirst + "\nsame:normal:" + kSecond +
                              "\nops:admin:" + kAdminKey + "\n";

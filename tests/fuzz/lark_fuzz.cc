@@ -20,7 +20,7 @@ constexpr plumb::MatcherLimits kMatcher{
     .max_row_items = 2000, .max_bytes = 1 << 20, .max_work = 200'000};
 
 // Whether it is a grammar within the limits, or why not, is not asked; an error has a text.
-void compile(std::string_view text, const plumb::LarkOptions& options) {
+void compile(std::string_view text, const plumb::NotationOptions& options) {
   plumb::CompileBudget budget(kLimits, {});
   plumb::Result<plumb::Cfg> cfg = plumb::parse_lark(text, options, &budget);
   if (!cfg.ok()) {

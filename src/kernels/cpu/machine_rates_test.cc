@@ -6,23 +6,10 @@
 
 #include "kernels/cpu/cpu_features.h"
 #include "kernels/cpu/linear_registry.h"
+#include "support/ticking_clock.h"
 
 namespace plumb {
 namespace {
-
-/// Each look at it takes a millisecond.
-class TickingClock final : public Clock {
- public:
-  TimePoint now() const override {
-    time_ += std::chrono::milliseconds(1);
-    return time_;
-  }
-
-  std::chrono::system_clock::time_point wall_now() const override { return {}; }
-
- private:
-  mutable TimePoint time_;
-};
 
 class Probes : public testing::TestWithParam<CpuTier> {
  protected:
@@ -67,7 +54,7 @@ TEST_P(Probes, read_every_byte_once) {
 
 // With 1 ms a round: 200,000 rounds of ten sums on two threads, two operations each.
 TEST(CpuRatesTest, divide_what_was_done_by_the_time_it_took) {
-  const TickingClock clock;
+  const TickingClock clock(std::chrono::milliseconds(1));
   const CpuRates rates =
       measure_cpu_rates({.num_threads = 2, .tier = CpuTier::kAvx2}, 5'000'000, clock).value();
   EXPECT_EQ(rates.num_threads, 2);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kProbeSums = 10;
 constexpr std::int64_t kProbeAhead = 4096;
-constexpr std::int64_t kProbeVector = kLanes * 4;
+constexpr std::int64_t kProbeVector = std::int64_t{kLanes} * 4;
 
 /// sum += 8-bit products as the kernels of block formats add them up.
 inline I probe_dot8(I sum, I a, I b) {
@@ -31,59 +31,72 @@ inline F probe_opaque(F v) {
   return v;
 }
 
-cpu::ProbeResult probe_fma(std::int64_t rounds) {
-  F sums[kProbeSums];
+struct FloatProbe {
+  using Vector = F;
+
+  static F zero() { return f_zero(); }
+
+  static F step(F sum, F a, F b) { return f_fma(sum, a, b); }
+
+  static F add(F a, F b) { return f_add(a, b); }
+
+  static float total(F sum) { return f_sum(sum); }
+};
+
+template <I (*kStep)(I, I, I)>
+struct IntProbe {
+  using Vector = I;
+
+  static I zero() { return i_zero(); }
+
+  static I step(I sum, I a, I b) { return kStep(sum, a, b); }
+
+  static I add(I a, I b) { return i_add(a, b); }
+
+  static float total(I sum) { return static_cast<float>(i_sum(sum)); }
+};
+
+template <class Probe>
+inline float probe_sums(typename Probe::Vector a, typename Probe::Vector b, std::int64_t rounds) {
+  using V = typename Probe::Vector;
+  V sums[kProbeSums];
 #pragma GCC unroll 16
   for (int i = 0; i < kProbeSums; ++i) {
-    sums[i] = f_zero();
+    sums[i] = Probe::zero();
   }
-  const F a = probe_opaque(f_set(0.5F));
-  const F b = probe_opaque(f_set(1.0F));
+  b = probe_opaque(b);
 #pragma GCC unroll 1
   for (std::int64_t r = 0; r < rounds; ++r) {
 #pragma GCC unroll 16
     for (int i = 0; i < kProbeSums; ++i) {
-      sums[i] = probe_opaque(f_fma(sums[i], a, b));
+      a = probe_opaque(a);  // or else a product apart from its sum would be computed only once
+      sums[i] = probe_opaque(Probe::step(sums[i], a, b));
     }
   }
-  F sum = f_zero();
+  V sum = Probe::zero();
 #pragma GCC unroll 16
   for (int i = 0; i < kProbeSums; ++i) {
-    sum = f_add(sum, sums[i]);
+    sum = Probe::add(sum, sums[i]);
   }
-  return {rounds * kProbeSums * kLanes, f_sum(sum)};
+  return Probe::total(sum);
 }
 
 template <I (*kStep)(I, I, I)>
-inline float probe_sums(std::int64_t rounds) {
-  I sums[kProbeSums];
-#pragma GCC unroll 16
-  for (int i = 0; i < kProbeSums; ++i) {
-    sums[i] = i_zero();
-  }
-  const I a = probe_opaque(i_set(0x01010101));
-  const I b = probe_opaque(i_set(0x01010101));
-#pragma GCC unroll 1
-  for (std::int64_t r = 0; r < rounds; ++r) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kProbeSums; ++i) {
-      sums[i] = probe_opaque(kStep(sums[i], a, b));
-    }
-  }
-  I sum = i_zero();
-#pragma GCC unroll 16
-  for (int i = 0; i < kProbeSums; ++i) {
-    sum = i_add(sum, sums[i]);
-  }
-  return static_cast<float>(i_sum(sum));
+inline float probe_int_sums(std::int64_t rounds) {
+  const I ones = i_set(0x01010101);
+  return probe_sums<IntProbe<kStep>>(ones, ones, rounds);
+}
+
+cpu::ProbeResult probe_fma(std::int64_t rounds) {
+  return {rounds * kProbeSums * kLanes, probe_sums<FloatProbe>(f_set(0.5F), f_set(1.0F), rounds)};
 }
 
 cpu::ProbeResult probe_dot8(std::int64_t rounds) {
-  return {rounds * kProbeSums * kLanes * 4, probe_sums<probe_dot8>(rounds)};
+  return {rounds * kProbeSums * kLanes * 4, probe_int_sums<probe_dot8>(rounds)};
 }
 
 cpu::ProbeResult probe_dot16(std::int64_t rounds) {
-  return {rounds * kProbeSums * kLanes * 2, probe_sums<i_dot16>(rounds)};
+  return {rounds * kProbeSums * kLanes * 2, probe_int_sums<i_dot16>(rounds)};
 }
 
 cpu::ProbeResult probe_read(const unsigned char* p, std::int64_t num_bytes) {
