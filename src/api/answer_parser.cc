@@ -81,9 +81,24 @@ void AnswerParser::push(std::string_view input, std::vector<OutputPiece>* out) {
   }
 }
 
-void AnswerParser::finish(std::vector<OutputPiece>* out) {
+void AnswerParser::finish(std::vector<OutputPiece>* out, bool is_cut) {
+  is_cut_ = is_cut;
+  if (is_cut) {
+    drop_cut_mark();
+  }
   is_end_ = true;
   push("", out);
+}
+
+// What still waits may become a mark: behind a complete call it was going to be one.
+void AnswerParser::drop_cut_mark() {
+  const bool is_behind_call = num_complete_calls_ > 0;
+  const bool is_text_mark = state_ == State::kText && is_behind_call &&
+                            find_marker(rest(), text_triggers_).begin < rest().size();
+  if (state_ == State::kTail || (state_ == State::kBetween && is_behind_call) || is_text_mark) {
+    take(rest().size());
+    raw_.clear();
+  }
 }
 
 // One step forward; false if more input is needed.
@@ -365,6 +380,7 @@ bool AnswerParser::tail() {
 void AnswerParser::end_call(bool is_complete) {
   out_->push_back({.kind = Kind::kCallEnd, .is_complete = is_complete, .input_end = position_});
   ++num_section_calls_;
+  num_complete_calls_ += is_complete ? 1 : 0;
   is_after_call_ = true;
   is_at_content_begin_ = false;
   reader_.reset();
@@ -379,6 +395,13 @@ void AnswerParser::fail_call() {
     }
     malformed_ += format_.marks.decode(raw_);
     end_call(false);
+    return;
+  }
+  if (is_cut_ && num_complete_calls_ > 0) {
+    take(rest().size());
+    malformed_ += format_.marks.decode(raw_);
+    reader_.reset();
+    state_ = State::kText;
     return;
   }
   if (!call_sign_.empty() && rest().starts_with(call_sign_)) {

@@ -20,7 +20,7 @@ class AnswerParser final : public OutputParser {
   explicit AnswerParser(OutputFormat format);
 
   void push(std::string_view input, std::vector<OutputPiece>* out) override;
-  void finish(std::vector<OutputPiece>* out) override;
+  void finish(std::vector<OutputPiece>* out, bool is_cut) override;
 
   bool is_in_reasoning() const override { return state_ == State::kReasoning; }
 
@@ -52,6 +52,7 @@ class AnswerParser final : public OutputParser {
   bool begin_call(std::size_t num_bytes);
   void end_call(bool is_complete);
   void fail_call();
+  void drop_cut_mark();
   bool no_call();
 
   std::string_view rest() const { return std::string_view(buffer_).substr(at_); }
@@ -80,11 +81,13 @@ class AnswerParser final : public OutputParser {
   std::size_t at_ = 0;  // what is before is done
   std::int64_t position_ = 0;
   bool is_end_ = false;
+  bool is_cut_ = false;  // by the limit
   bool is_at_content_begin_ = true;
   bool may_repeat_begin_ = false;  // of reasoning that the prompt has begun
   bool is_after_call_ = false;     // nothing but white space came since
   bool is_bare_ = false;
   std::int64_t num_section_calls_ = 0;
+  std::int64_t num_complete_calls_ = 0;
   std::unique_ptr<CallReader> reader_;
   bool has_started_ = false;
   std::string raw_;  // input of the call

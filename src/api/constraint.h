@@ -22,6 +22,12 @@ struct ConstraintSpec {
     kStructuralTag,  ///< what the structural tag in `text` allows
   };
 
+  /// Where the request has the schema of that name in a structural tag.
+  struct NamedSchema {
+    std::string name;
+    std::string param;
+  };
+
   Kind kind = Kind::kNone;
   std::string param;  ///< path of the field, for errors
   std::string text;
@@ -30,6 +36,7 @@ struct ConstraintSpec {
   bool lenient = false;    ///< drop what of the schema cannot be enforced, and name it
   bool any_order = false;  ///< members of objects in any order
   bool compact = false;    ///< JSON without white space, whatever the server does by itself
+  std::vector<NamedSchema> schemas{};  ///< of tools, for errors
 
   bool is_none() const { return kind == Kind::kNone; }
 

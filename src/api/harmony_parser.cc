@@ -34,7 +34,10 @@ void HarmonyParser::push(std::string_view input, std::vector<OutputPiece>* out) 
   at_ = 0;
 }
 
-void HarmonyParser::finish(std::vector<OutputPiece>* out) {
+void HarmonyParser::finish(std::vector<OutputPiece>* out, bool is_cut) {
+  if (is_cut && has_complete_call_ && (state_ == State::kBegin || state_ == State::kHeader)) {
+    take(rest().size());  // of the header of the next message
+  }
   is_end_ = true;
   push("", out);
   if (state_ == State::kContent) {
@@ -183,6 +186,7 @@ void HarmonyParser::end_message() {
   if (arguments_.state() != ValueStream::State::kDone) {
     emit(Kind::kArguments, arguments_.close());
   }
+  has_complete_call_ = has_complete_call_ || is_complete;
   malformed_ += is_complete ? "" : format_.marks.decode(raw_);
   out_->push_back({.kind = Kind::kCallEnd, .is_complete = is_complete, .input_end = position_});
 }

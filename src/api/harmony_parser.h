@@ -22,7 +22,7 @@ class HarmonyParser final : public OutputParser {
   explicit HarmonyParser(OutputFormat format);
 
   void push(std::string_view input, std::vector<OutputPiece>* out) override;
-  void finish(std::vector<OutputPiece>* out) override;
+  void finish(std::vector<OutputPiece>* out, bool is_cut) override;
 
   bool is_in_reasoning() const override {
     return state_ == State::kContent && kind_ == Content::kReasoning;
@@ -61,6 +61,7 @@ class HarmonyParser final : public OutputParser {
   std::size_t at_ = 0;
   std::int64_t position_ = 0;
   bool is_end_ = false;
+  bool has_complete_call_ = false;
   ValueStream arguments_{ValueDialect::kJson};
   std::string raw_;  // of a call
   std::string malformed_;

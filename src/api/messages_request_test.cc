@@ -320,6 +320,30 @@ TEST(MessagesRequests, each_mistake_in_tools_names_its_place) {
             "400 invalid_value tool_choice");
 }
 
+TEST(MessagesRequests, a_choice_of_tools_that_were_left_out_says_so) {
+  const auto message = [](const std::string& members) {
+    const auto read = read_body(body_with(kHi, members));
+    const auto* error = std::get_if<ApiError>(&read);
+    return error == nullptr ? "accepted" : error->param + ": " + error->message;
+  };
+  const std::string own = R"({"name":"f","input_schema":{}})";
+  const std::string hosted = R"({"type":"web_search_20250305","name":"web_search"})";
+  const std::string named = R"("tool_choice":{"type":"tool","name":"web_search"})";
+  const std::string refusal =
+      "tool_choice: 'tool_choice' names the tool 'web_search', which the hosted service runs and "
+      "this server left out; name a tool with an 'input_schema', or send 'auto'";
+  EXPECT_EQ(message(",\"tools\":[" + hosted + "]," + named), refusal);
+  EXPECT_EQ(message(",\"tools\":[" + own + "," + hosted + "]," + named), refusal);
+  EXPECT_EQ(message(",\"tools\":[" + hosted + R"(],"tool_choice":{"type":"any"})"),
+            "tool_choice: 'tool_choice' wants a call, but the hosted service runs all the 'tools' "
+            "and this server left them out; declare a tool with an 'input_schema', or send 'auto'");
+  EXPECT_EQ(message(",\"tools\":[" + own + "," + hosted + R"(],"tool_choice":{"type":"any"})"),
+            "accepted");
+  EXPECT_EQ(
+      message(R"(,"tools":[{"name":"web_search","input_schema":{}},)" + hosted + "]," + named),
+      "accepted");
+}
+
 TEST(MessagesRequests, thinking_and_effort_are_variables_of_the_template) {
   const auto kwargs = [](const std::string& members) {
     return to_text(Json(accepted(body_with(kHi, members)).chat.template_kwargs));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/messages_tools.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace plumb {
@@ -20,6 +21,7 @@ Tool read_custom_tool(FieldReader& fields) {
   tool.description = fields.text("description").value_or("");
   tool.strict = fields.boolean("strict").value_or(false);
   const JsonObject* schema = fields.object("input_schema");
+  tool.param = fields.path("input_schema");
   if (schema == nullptr) {
     fields.fail(ApiError::missing(fields.path("input_schema")));
     return tool;
@@ -59,11 +61,36 @@ void read_messages_choice(FieldReader& fields, ToolUse* use) {
   fields.absorb(choice);
 }
 
+// An error if a choice needs tools that were left out.
+void check_hosted_choice(FieldReader& fields, const ToolUse& use,
+                         const std::vector<std::string>& hosted) {
+  const std::string param = fields.path("tool_choice");
+  const auto refuse = [&](const std::string& what) {
+    fields.fail(ApiError::invalid("invalid_value", param, "'" + param + "' " + what));
+  };
+  const ToolChoice& choice = use.choice;
+  if (choice.is_named) {
+    const std::string& name = choice.names.front();
+    const bool is_declared = std::any_of(use.tools.begin(), use.tools.end(),
+                                         [&](const Tool& tool) { return tool.name == name; });
+    if (!is_declared && std::find(hosted.begin(), hosted.end(), name) != hosted.end()) {
+      refuse("names the tool '" + name +
+             "', which the hosted service runs and this server left out; name a tool with an "
+             "'input_schema', or send 'auto'");
+    }
+  } else if (choice.mode == ToolChoice::Mode::kRequired && use.tools.empty() && !hosted.empty()) {
+    refuse(
+        "wants a call, but the hosted service runs all the 'tools' and this server left them out; "
+        "declare a tool with an 'input_schema', or send 'auto'");
+  }
+}
+
 }  // namespace
 
 ToolUse read_messages_tools(FieldReader& fields, std::vector<std::string>* ignored) {
   ToolUse use;
   use.call_id_prefix = "toolu_";
+  std::vector<std::string> hosted;
   const JsonArray* tools = fields.array("tools", kMaxTools);
   for (std::size_t i = 0; tools != nullptr && i < tools->size() && fields.ok(); ++i) {
     const std::string path = fields.path("tools") + "[" + std::to_string(i) + "]";
@@ -75,12 +102,16 @@ ToolUse read_messages_tools(FieldReader& fields, std::vector<std::string>* ignor
     const std::string type = tool.text("type").value_or("custom");
     if (tool.ok() && type != "custom") {
       ignored->push_back(path);
+      hosted.push_back(tool.text("name").value_or(type).substr(0, 128));
       continue;
     }
     use.tools.push_back(read_custom_tool(tool));
     fields.absorb(tool);
   }
   read_messages_choice(fields, &use);
+  if (fields.ok()) {
+    check_hosted_choice(fields, use, hosted);
+  }
   if (fields.ok()) {
     check_tool_use(fields, use, fields.path("tool_choice"));
   }

@@ -56,8 +56,10 @@ class OutputParser {
   /// Takes UTF-8 in which control tokens are OutputMarks::code().
   virtual void push(std::string_view input, std::vector<OutputPiece>* out) = 0;
 
-  /// The answer ends here. Requires nothing is pushed afterwards.
-  virtual void finish(std::vector<OutputPiece>* out) = 0;
+  /// The answer ends here. is_cut: at its limit, not where the model ended it; then what was begun
+  /// of the format's marks behind a complete call is no text.
+  /// Requires nothing is pushed afterwards.
+  virtual void finish(std::vector<OutputPiece>* out, bool is_cut) = 0;
 
   /// Whether what comes next belongs to reasoning.
   virtual bool is_in_reasoning() const = 0;

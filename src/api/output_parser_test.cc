@@ -298,7 +298,7 @@ TEST(OutputParsers, the_text_of_broken_calls_is_kept) {
     const std::unique_ptr<OutputParser> parser = make_output_parser(std::move(format));
     std::vector<OutputPiece> out;
     parser->push(input, &out);
-    parser->finish(&out);
+    parser->finish(&out, /*is_cut=*/false);
     EXPECT_EQ(parser->malformed(), R"(<tool_call>{"name":"f","arguments":{"a":oops}}</tool_call>)");
   }
 }

@@ -298,6 +298,28 @@ TEST(OutputProperty, random_calls_written_in_any_format_are_read_back) {
   }
 }
 
+TEST(OutputProperty, an_answer_cut_anywhere_behind_a_whole_call_has_no_text) {
+  CallWriter writer(8);
+  for (const ToolFormat& row : tool_formats()) {
+    for (const bool with_tokens : {false, true}) {
+      const std::vector<Call> calls = writer.calls();
+      OutputFormat format = output_format(row.name, "", with_tokens);
+      format.declared = declare(calls);
+      const std::string text = format.marks.encode(write_calls(row.name, calls));
+      std::string so_far;
+      for (const std::string_view character : characters_of(text)) {
+        so_far += character;
+        bool has_call = false;
+        for (const OutputPiece& piece : parse_in_pieces(format, so_far, 7, 0, /*is_cut=*/true)) {
+          EXPECT_FALSE(has_call && piece.kind == OutputPiece::Kind::kText)
+              << row.name << " gives '" << piece.text << "' of: " << so_far;
+          has_call = has_call || (piece.kind == OutputPiece::Kind::kCallEnd && piece.is_complete);
+        }
+      }
+    }
+  }
+}
+
 TEST(OutputProperty, a_call_cut_anywhere_still_has_one_object_as_arguments) {
   CallWriter writer(7);
   for (const ToolFormat& row : tool_formats()) {

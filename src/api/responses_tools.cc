@@ -33,6 +33,7 @@ std::string needed_name(FieldReader& reader) {
 
 void read_function_fields(FieldReader& tool, Tool* out) {
   const JsonObject* parameters = tool.object("parameters");
+  out->param = tool.path("parameters");
   out->parameters = parameters != nullptr ? Json(*parameters) : no_parameters();
   out->strict = tool.boolean("strict").value_or(false);
 }

@@ -191,6 +191,10 @@ class TagBuilder {
     const bool is_held = is_xml || !is_free;
     JsonObject leaf{{"type", "json_schema"}};
     leaf.set("json_schema", is_held ? std::move(schema) : Json(JsonObject{{"type", "object"}}));
+    if (is_held) {
+      leaf.set("name", tool.name);
+      leaf.set("lenient", !tool.strict || tool.is_custom);
+    }
     if (is_xml) {
       leaf.set("style", tools_.xml.tag_style);
     }
@@ -333,6 +337,16 @@ void append_reasoning(const OutputFormat& format, ReasoningStart start, JsonArra
 
 }  // namespace
 
+std::optional<ApiError> check_constraint_beside(const ConstraintSpec& text, const ToolUse& use) {
+  if (text.is_none() || !use.is_on() || use.choice.mode != Mode::kRequired) {
+    return std::nullopt;
+  }
+  return ApiError::invalid("invalid_value", text.param,
+                           "'" + text.param + "' says what the text of the answer is, but '" +
+                               use.choice.param + "' wants calls alone; send '" + use.choice.param +
+                               "' auto or none, or no '" + text.param + "'");
+}
+
 ConstraintSpec constrain_answer(const ConstraintSpec& text, const ToolUse& use,
                                 const OutputFormat& format, ReasoningStart start,
                                 const std::vector<std::string>& free_inputs) {
@@ -370,17 +384,18 @@ ConstraintSpec constrain_answer(const ConstraintSpec& text, const ToolUse& use,
   } else {
     elements.push_back(any_of({part_of(text), TagBuilder(use, format, free_inputs).calls()}));
   }
-  const bool has_strict_schema =
-      std::any_of(callable.begin(), callable.end(),
-                  [](const Tool* tool) { return tool->strict && !tool->is_custom; });
   ConstraintSpec out = text;
   out.strict = text.strict && !has_calls;
   out.kind = Kind::kStructuralTag;
   out.choices.clear();
   out.text = to_text(JsonObject{{"type", "structural_tag"}, {"format", sequence(elements)}});
+  for (const Tool* tool : callable) {
+    if (has_calls && !tool->param.empty()) {
+      out.schemas.push_back({tool->name, tool->param});
+    }
+  }
   if (has_calls && text.is_none()) {
     out.param = use.is_function_form ? "functions" : "tools";
-    out.lenient = !has_strict_schema;
   }
   return out;
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/constraint.h"
+#include "api/error.h"
 #include "api/output_parser.h"
 #include "api/tools.h"
 
@@ -16,6 +18,10 @@ enum class ReasoningStart : unsigned char {
   kInside,  ///< it reasons already
   kClosed,  ///< it has been told not to
 };
+
+/// 400 invalid_value for a constraint of the text beside a choice that wants calls: the answer
+/// would have no text.
+std::optional<ApiError> check_constraint_beside(const ConstraintSpec& text, const ToolUse& use);
 
 /// What an answer has to be, when tools are declared beside a constraint on its text: calls in the
 /// model's format where they are asked for, the calls or the text where they are left to the model,

@@ -39,6 +39,7 @@ Tool read_tool_head(FieldReader& fields) {
 Tool read_function(FieldReader& function) {
   Tool tool = read_tool_head(function);
   const JsonObject* parameters = function.object("parameters");
+  tool.param = function.path("parameters");
   tool.parameters = parameters != nullptr ? Json(*parameters) : no_parameters();
   tool.strict = function.boolean("strict").value_or(false);
   return tool;
@@ -186,7 +187,7 @@ void read_function_call(FieldReader& fields, const Json& value, ToolChoice* choi
       call.fail(ApiError::missing(call.path("name")));
     }
     fields.absorb(call);
-    *choice = {Mode::kRequired, true, {name.value_or("")}};
+    *choice = {Mode::kRequired, true, {name.value_or("")}, path};
   } else if (!value.is_string() || value.as_string() == "required" ||
              !read_mode(value.as_string(), true, choice)) {
     fail_at(fields, path, "expected 'none', 'auto' or an object with 'name'");

@@ -32,6 +32,7 @@ struct Tool {
       false;  ///< arguments are held to the schema even where calling is left to the model
   bool is_custom = false;              ///< takes one text, which is the string `input` of the model
   std::optional<InputFormat> input{};  ///< of a custom tool
+  std::string param{};                 ///< path of the parameters, for errors
 };
 
 /// Whether an answer may or must call tools, and which.
@@ -39,8 +40,9 @@ struct ToolChoice {
   enum class Mode : unsigned char { kNone, kAuto, kRequired };
 
   Mode mode = Mode::kAuto;
-  bool is_named = false;             ///< exactly one call, of the one tool in `names`
-  std::vector<std::string> names{};  ///< the tools that may be called; empty = all
+  bool is_named = false;              ///< exactly one call, of the one tool in `names`
+  std::vector<std::string> names{};   ///< the tools that may be called; empty = all
+  std::string param = "tool_choice";  ///< path of the field, for errors
 };
 
 /// The tools of a request in any dialect.

@@ -146,6 +146,14 @@ ApiError ConstraintCompiler::refuse(const ConstraintSpec& spec, const Status& st
             std::to_string(options_.compile_timeout.count()) +
             " ms to compile; send a simpler one or raise --grammar-compile-timeout");
   }
+  for (const ConstraintSpec::NamedSchema& schema : spec.schemas) {
+    const std::string begin = schema.name + ": ";
+    if (status.message().starts_with(begin)) {
+      return ApiError::invalid("invalid_schema", schema.param,
+                               "'" + schema.param + "' of the tool '" + schema.name +
+                                   "': " + status.message().substr(begin.size()));
+    }
+  }
   return ApiError::invalid("invalid_schema", spec.param,
                            "'" + spec.param + "': " + status.message());
 }

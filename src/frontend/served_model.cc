@@ -358,6 +358,10 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::chat_choices(
       return *std::move(error);
     }
   }
+  if (std::optional<ApiError> error =
+          check_constraint_beside(request.generation.constraint, request.tool_use)) {
+    return *std::move(error);
+  }
   auto checks = compile_input_checks(request.tool_use);
   if (auto* error = std::get_if<ApiError>(&checks)) {
     return std::move(*error);

@@ -247,7 +247,7 @@ void TextStream::finish() {
   feed(rest);
   if (parser_ != nullptr) {
     std::vector<OutputPiece> pieces;
-    parser_->finish(&pieces);
+    parser_->finish(&pieces, is_cut_);
     for (const OutputPiece& piece : pieces) {
       handle(piece);
     }

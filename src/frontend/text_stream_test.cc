@@ -354,6 +354,37 @@ TEST_F(AnswerStreams, a_call_says_whether_its_arguments_were_cut) {
   EXPECT_FALSE(whole.is_cut);
 }
 
+TEST_F(AnswerStreams, what_the_limit_cuts_of_a_mark_behind_a_whole_call_is_no_text) {
+  const std::string call = "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n";
+  const std::vector<AnswerPart> whole{{AnswerKind::kReasoning, "hm"},
+                                      {AnswerKind::kCall, "{}", "", "f", true}};
+  for (const char* rest : {"", "</", "</tool_call", "</tool_call>", "</tool_call>\n",
+                           "</tool_call>\n<", "</tool_call>\n<tool_call",
+                           "</tool_call>\n<tool_call>", "</tool_call>\n<tool_call>\n{\"na"}) {
+    SCOPED_TRACE(rest);
+    const std::string text = "hm</think>" + call + rest;
+    const std::vector<ChoiceDelta> deltas = run(text, {.output = hermes()});
+    EXPECT_EQ(parts_of(deltas), whole);
+    EXPECT_EQ(stream_->num_complete_calls(), 1);
+    std::string spelled;
+    for (const ChoiceDelta& delta : deltas) {
+      spelled += bytes_of(delta);
+    }
+    EXPECT_EQ(spelled, text);
+  }
+  EXPECT_EQ(stream_->malformed_call(), "<tool_call>\n{\"na");
+  // Before any call is whole it is text, and so is what the model itself ended like that.
+  EXPECT_EQ(parts_of(run("hm</think>a <tool", {.output = hermes()})).back(),
+            (AnswerPart{AnswerKind::kText, "a <tool"}));
+  EXPECT_EQ(
+      parts_of(run("hm</think>" + call + "</tool_call>\nbye <to", {.output = hermes()})).back(),
+      (AnswerPart{AnswerKind::kText, "bye"}));
+  EXPECT_EQ(parts_of(run("hm</think>" + call + "</tool_call>\n<to", {.output = hermes()},
+                         FinishReason::kEos))
+                .back(),
+            (AnswerPart{AnswerKind::kText, "<to"}));
+}
+
 // A custom tool p with lines that begin with a plus sign.
 std::vector<CheckedInput> lines_of_plus() {
   ToolUse use;

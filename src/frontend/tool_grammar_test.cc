@@ -145,6 +145,22 @@ class Scene {
     return matcher.is_complete();
   }
 
+  // What of the schemas is not enforced, or why they are refused.
+  std::string said_of(const ToolUse& use) {
+    ChatRequest request;
+    request.tool_use = use;
+    const ConstraintCompiler::Outcome outcome = compiler_->compile(
+        output_.constraint_for(request, ReasoningStart::kOpen), [] { return false; });
+    if (const auto* error = std::get_if<ApiError>(&outcome)) {
+      return error->code + " " + error->param + ": " + error->message;
+    }
+    std::string out;
+    for (const std::string& entry : std::get<ConstraintCompiler::Grammar>(outcome)->ignored()) {
+      out += (out.empty() ? "" : ", ") + entry;
+    }
+    return out;
+  }
+
  private:
   FakeClock clock_;
   std::unique_ptr<Tokenizer> tokenizer_;
@@ -329,6 +345,67 @@ TEST(ToolGrammars, free_tools_beside_a_strict_one_may_have_any_schema) {
   EXPECT_TRUE(scene.takes(use, "text"));
   EXPECT_TRUE(scene.takes(use, free + "\n" + custom("+")));
   EXPECT_FALSE(scene.takes(use, custom("-")));
+}
+
+// Two tools with one schema, of which a part can be enforced by nobody.
+ToolUse odd_tools() {
+  const Json schema =
+      parse_json(
+          R"({"type":"object","properties":{"a/b":{"type":"string","format":"zzz"},"c":{"$ref":"#/$defs/d"}},)"
+          R"("required":["a/b"],"additionalProperties":false,"$defs":{"d":{"type":"integer","format":"y"}}})")
+          .value();
+  ToolUse use;
+  use.tools = {{"f", "", schema, false}, {"g", "", schema, false}};
+  use.tools[0].param = "tools[0].function.parameters";
+  use.tools[1].param = "tools[1].function.parameters";
+  return use;
+}
+
+TEST(ToolGrammars, what_required_calls_drop_of_a_schema_is_named_with_the_tool) {
+  ToolUse use = odd_tools();
+  use.choice.mode = Mode::kRequired;
+  for (const char* format : {"hermes", "mistral_v11", "qwen3_coder", "glm45", "deepseek_v32"}) {
+    SCOPED_TRACE(format);
+    Scene scene(format, "none", true);
+    EXPECT_EQ(scene.said_of(use),
+              "f: format at #/properties/a~1b, f: format at #/$defs/d, "
+              "g: format at #/properties/a~1b, g: format at #/$defs/d");
+  }
+  use.choice.names = {"g"};
+  use.choice.is_named = true;
+  EXPECT_EQ(Scene("hermes", "none", true).said_of(use),
+            "g: format at #/properties/a~1b, g: format at #/$defs/d");
+}
+
+TEST(ToolGrammars, a_strict_schema_that_cannot_be_enforced_is_refused_under_its_own_field) {
+  ToolUse use = odd_tools();
+  use.tools[1].strict = true;
+  for (const char* format : {"hermes", "mistral_v11", "qwen3_coder", "glm45", "deepseek_v32"}) {
+    SCOPED_TRACE(format);
+    const std::string said = Scene(format, "none", true).said_of(use);
+    EXPECT_TRUE(said.starts_with(
+        "invalid_schema tools[1].function.parameters: 'tools[1].function.parameters' of the tool "
+        "'g': #/properties/a~1b/format: "))
+        << said;
+  }
+}
+
+TEST(ToolGrammars, a_constraint_beside_calls_that_are_required_is_refused) {
+  ConstraintSpec text;
+  text.kind = ConstraintSpec::Kind::kRegex;
+  text.param = "guided_regex";
+  ToolUse use = two_tools();
+  EXPECT_FALSE(check_constraint_beside(text, use).has_value());
+  use.choice.mode = Mode::kNone;
+  EXPECT_FALSE(check_constraint_beside(text, use).has_value());
+  use.choice.mode = Mode::kRequired;
+  EXPECT_FALSE(check_constraint_beside({}, use).has_value());
+  const std::optional<ApiError> error = check_constraint_beside(text, use);
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code + " " + error->param, "invalid_value guided_regex");
+  EXPECT_EQ(error->message,
+            "'guided_regex' says what the text of the answer is, but 'tool_choice' wants calls "
+            "alone; send 'tool_choice' auto or none, or no 'guided_regex'");
 }
 
 TEST(ToolGrammars, calls_whose_input_no_grammar_can_hold_are_held_to_a_text) {

@@ -60,12 +60,12 @@ Result<Cfg> choice_grammar(const std::vector<std::string>& choices, CompileBudge
 Result<std::shared_ptr<const CompiledGrammar>> compile_joined(
     const std::function<Result<Cfg>(bool join_regular, CompileBudget* budget)>& write,
     const std::shared_ptr<const GrammarVocab>& vocab, const GrammarLimits& limits,
-    CompileBudget* budget) {
+    CompileBudget* budget, const std::vector<std::string>& ignored = {}) {
   constexpr std::int64_t kShare = 8;  // of the budget for the first attempt
   CompileBudget first = budget->share(kShare);
   Result<Cfg> joined = write(/*join_regular=*/true, &first);
   if (joined.ok()) {
-    auto compiled = compile_grammar(std::move(joined).value(), vocab, limits, &first);
+    auto compiled = compile_grammar(std::move(joined).value(), vocab, limits, &first, ignored);
     if (compiled.ok() || compiled.status().code() != Code::kResourceExhausted) {
       return compiled;
     }
@@ -73,7 +73,7 @@ Result<std::shared_ptr<const CompiledGrammar>> compile_joined(
     return joined.status();
   }
   PLUMB_ASSIGN(Cfg cfg, write(/*join_regular=*/false, budget));
-  return compile_grammar(std::move(cfg), vocab, limits, budget);
+  return compile_grammar(std::move(cfg), vocab, limits, budget, ignored);
 }
 
 Result<std::shared_ptr<const CompiledGrammar>> compile_ebnf(
@@ -149,15 +149,16 @@ Result<std::shared_ptr<const CompiledGrammar>> compile_structural_tag(
                                               std::to_string(kMaxGrammarBytes)};
   }
   PLUMB_ASSIGN(const TagFormat root, parse_structural_tag(text, budget));
+  std::vector<std::string> ignored;
   const auto write = [&](bool join_regular, CompileBudget* part) {
     StructuralTagOptions joined = options;
     joined.join_regular = join_regular;
-    return write_structural_tag(root, joined, part);
+    return write_structural_tag(root, joined, part, &ignored);
   };
   if (root.speaks_of_tokens) {
     vocab = vocab_with_marks();
   }
-  return compile_joined(write, vocab, limits, budget);
+  return compile_joined(write, vocab, limits, budget, ignored);
 }
 
 }  // namespace plumb

@@ -49,9 +49,11 @@ struct TagFormat {
 
   Kind kind = Kind::kConstString;
   std::string path;  ///< "format.elements[1]"
+  std::string name;  ///< of a schema: for messages, in place of the path
   std::string text;
   TagStyle style = TagStyle::kJson;
   bool any_order = false;
+  bool lenient = false;       ///< of a schema: drops what cannot be enforced
   bool is_lark = false;       ///< otherwise EBNF
   bool in_json_text = false;  ///< its texts stand between the quotes of a JSON string
   std::vector<TagFormat> parts;

@@ -265,6 +265,8 @@ class TagParser {
   void json_schema(TagMembers& members, TagFormat* out) {
     out->text = schema(members, "json_schema");
     out->any_order = members.flag("any_order");
+    out->lenient = members.flag("lenient");
+    out->name = members.find("name") == nullptr ? "" : members.text("name");
     if (members.find("style") == nullptr) {
       return;
     }

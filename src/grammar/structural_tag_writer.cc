@@ -11,6 +11,7 @@
 #include "grammar/regex_parser.h"
 #include "grammar/tag_grammar.h"
 #include "grammar/tag_parameters.h"
+#include "grammar/tag_shape.h"
 #include "grammar/tag_text.h"
 #include "tokenizer/tokenizer.h"
 
@@ -19,55 +20,11 @@ namespace {
 
 using Kind = TagFormat::Kind;
 
-bool is_nullable(const TagFormat& format) {
-  const auto nullable = [](const TagFormat& part) { return is_nullable(part); };
-  switch (format.kind) {
-    case Kind::kConstString:
-      return format.text.empty();
-    case Kind::kAnyText:
-      return true;
-    case Kind::kAnyTokens:
-      return format.min == 0;
-    case Kind::kSequence:
-      return std::all_of(format.parts.begin(), format.parts.end(), nullable);
-    case Kind::kOr:
-      return std::any_of(format.parts.begin(), format.parts.end(), nullable);
-    case Kind::kRepeat:
-      return format.min == 0 || is_nullable(format.parts[0]);
-    case Kind::kTriggeredTags:
-    case Kind::kTagsWithSeparator:
-      return !format.at_least_one;
-    default:
-      return false;
-  }
-}
+constexpr std::size_t kMaxIgnoredEntries = 100;
+constexpr std::size_t kMaxNameInEntry = 32;
 
-// Whether its texts may go on until something else begins.
-bool is_open(const TagFormat& format) {
-  switch (format.kind) {
-    case Kind::kAnyText:
-      return true;
-    case Kind::kAnyTokens:
-      return format.max != format.min;
-    case Kind::kTriggeredTags:
-      return !format.at_least_one || !format.stop_after_first;
-    case Kind::kOr:
-      return std::any_of(format.parts.begin(), format.parts.end(), is_open);
-    case Kind::kRepeat:
-      return is_open(format.parts[0]);
-    case Kind::kSequence:
-      for (auto part = format.parts.rbegin(); part != format.parts.rend(); ++part) {
-        if (is_open(*part)) {
-          return true;
-        }
-        if (!is_nullable(*part)) {
-          return false;
-        }
-      }
-      return false;
-    default:
-      return false;
-  }
+const std::string& label_of(const TagFormat& format) {
+  return format.name.empty() ? format.path : format.name;
 }
 
 // Writes formats together with what comes behind them, because free text ends where that begins.
@@ -85,6 +42,8 @@ class TagWriter {
     return std::move(cfg_);
   }
 
+  std::vector<std::string>& ignored() { return ignored_; }
+
  private:
   // A mark with what comes behind it.
   struct Opening {
@@ -98,6 +57,11 @@ class TagWriter {
     bool is_known = false;
     std::vector<Opening> openings;
     bool may_end = false;
+  };
+
+  struct Leaf {
+    SymbolId symbol{};
+    std::vector<std::string> ignored;  // "KEYWORD at POINTER"
   };
 
   void fail(const std::string& path, std::string_view why, Code code = Code::kInvalidArgument) {
@@ -189,23 +153,35 @@ class TagWriter {
 
   // Schemas, grammars and expressions, each text once.
   SymbolId leaf(const TagFormat& format) {
+    const Leaf& leaf = leaf_once(format);
+    const std::string label = label_of(format).substr(0, kMaxNameInEntry) + ": ";
+    for (const std::string& keyword : leaf.ignored) {
+      if (ignored_.size() < kMaxIgnoredEntries &&
+          std::find(ignored_.begin(), ignored_.end(), label + keyword) == ignored_.end()) {
+        ignored_.push_back(label + keyword);
+      }
+    }
+    return leaf.symbol;
+  }
+
+  const Leaf& leaf_once(const TagFormat& format) {
     const auto [it, is_new] =
-        leaves_.try_emplace({format.kind, format.style, format.any_order, format.is_lark,
-                             format.in_json_text, format.text},
-                            empty_);
+        leaves_.try_emplace({format.kind, format.style, format.any_order, format.lenient,
+                             format.is_lark, format.in_json_text, format.text},
+                            Leaf{empty_, {}});
     if (!is_new) {
       return it->second;
     }
-    Result<SymbolId> symbol = compile_leaf(format);
+    Result<SymbolId> symbol = compile_leaf(format, &it->second.ignored);
     if (symbol.ok()) {
-      it->second = symbol.value();
+      it->second.symbol = symbol.value();
     } else {
-      fail(format.path, symbol.status().message(), symbol.status().code());
+      fail(label_of(format), symbol.status().message(), symbol.status().code());
     }
     return it->second;
   }
 
-  Result<SymbolId> compile_leaf(const TagFormat& format) {
+  Result<SymbolId> compile_leaf(const TagFormat& format, std::vector<std::string>* ignored) {
     if (format.kind == Kind::kRegex) {
       RegexParseOptions options;
       options.max_expressions = budget_.limits().max_expressions;
@@ -219,10 +195,12 @@ class TagWriter {
     }
     JsonSchemaOptions json = options_.json;
     json.any_order = json.any_order || format.any_order;
+    json.lenient = json.lenient || format.lenient;
     if (format.style != TagStyle::kJson) {
-      return write_tag_parameters(format.text, format.style, json, &cfg_, &budget_);
+      return write_tag_parameters(format.text, format.style, json, &cfg_, &budget_, ignored);
     }
     PLUMB_ASSIGN(JsonSchemaGrammar schema, compile_json_schema(format.text, json, &budget_));
+    *ignored = std::move(schema.ignored);
     return cfg_.absorb(std::move(schema.cfg));
   }
 
@@ -574,6 +552,7 @@ class TagWriter {
     Kind kind;
     TagStyle style;
     bool any_order;
+    bool lenient;
     bool is_lark;
     bool in_json_text;
     std::string text;
@@ -585,15 +564,21 @@ class TagWriter {
   Status status_;
   Cfg cfg_;
   SymbolId empty_{};
-  std::map<LeafKey, SymbolId> leaves_;
+  std::map<LeafKey, Leaf> leaves_;
+  std::vector<std::string> ignored_;
   std::map<const TagFormat*, SymbolId> bodies_;
 };
 
 }  // namespace
 
 Result<Cfg> write_structural_tag(const TagFormat& root, const StructuralTagOptions& options,
-                                 CompileBudget* budget) {
-  return TagWriter(options, budget).write(root);
+                                 CompileBudget* budget, std::vector<std::string>* ignored) {
+  TagWriter writer(options, budget);
+  Result<Cfg> cfg = writer.write(root);
+  if (ignored != nullptr) {
+    *ignored = std::move(writer.ignored());
+  }
+  return cfg;
 }
 
 }  // namespace plumb

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/json_surrogates.h"
+#include "grammar/json_schema_document.h"
 
 namespace plumb {
 namespace {
@@ -30,8 +31,9 @@ struct Marks {
 
 class ParameterWriter {
  public:
-  ParameterWriter(TagStyle style, const JsonSchemaOptions& options, Cfg* cfg, CompileBudget* budget)
-      : style_(style), options_(options), cfg_(*cfg), budget_(*budget) {
+  ParameterWriter(TagStyle style, const JsonSchemaOptions& options, Cfg* cfg, CompileBudget* budget,
+                  std::vector<std::string>* ignored)
+      : style_(style), options_(options), cfg_(*cfg), budget_(*budget), ignored_(*ignored) {
     RegexSet& set = cfg_.regexes();
     line_end_ = cfg_.terminal(set.repeat(set.literal("\n"), 0, 1));
   }
@@ -140,6 +142,7 @@ class ParameterWriter {
       return Status{Code::kInvalidArgument, "properties: the name '" + member.key.substr(0, 64) +
                                                 "' cannot be written in this style"};
     }
+    place_ = "#/properties" + pointer_step(member.key);
     if (style_ != TagStyle::kDeepseekXml) {
       return value(marks(member.key, ""), member.value, true);
     }
@@ -176,8 +179,16 @@ class ParameterWriter {
     JsonSchemaOptions options = options_;
     options.raw_end = is_raw ? marks.behind : "";
     options.strict = false;  // a rule about the whole object
-    PLUMB_ASSIGN(JsonSchemaGrammar grammar,
-                 compile_json_schema(to_text(with_definitions(schema)), options, &budget_));
+    Result<JsonSchemaGrammar> compiled =
+        compile_json_schema(to_text(with_definitions(schema)), options, &budget_);
+    if (!compiled.ok()) {
+      return Status{compiled.status().code(), placed(compiled.status().message())};
+    }
+    JsonSchemaGrammar grammar = std::move(compiled).value();
+    for (const std::string& entry : grammar.ignored) {
+      const std::size_t at = entry.rfind(" at #") + 4;
+      ignored_.push_back(entry.substr(0, at) + placed(entry.substr(at)));
+    }
     std::vector<SymbolId> parts{cfg_.terminal(marks.before)};
     if (style_ == TagStyle::kGlmXml) {
       parts.push_back(line_end_);
@@ -194,6 +205,20 @@ class ParameterWriter {
     parts.push_back(cfg_.terminal(marks.behind));
     parts.push_back(line_end_);
     return cfg_.sequence(std::move(parts));
+  }
+
+  // What begins with a pointer into the schema of a property, with one into the whole schema.
+  std::string placed(std::string_view text) const {
+    if (!text.starts_with('#') || text.starts_with("#/$defs/") ||
+        text.starts_with("#/definitions/")) {
+      return std::string(text);
+    }
+    text.remove_prefix(1);
+    constexpr std::string_view kWrapped = "/allOf/0";  // by restricted()
+    if (style_ == TagStyle::kDeepseekXml && text.starts_with(kWrapped)) {
+      text.remove_prefix(kWrapped.size());
+    }
+    return place_ + std::string(text);
   }
 
   Json with_definitions(const Json& schema) const {
@@ -214,6 +239,8 @@ class ParameterWriter {
   const JsonSchemaOptions& options_;
   Cfg& cfg_;
   CompileBudget& budget_;
+  std::vector<std::string>& ignored_;
+  std::string place_;  // of the property that is written
   Json schema_;
   std::set<std::string_view> required_;  // into schema_
   SymbolId line_end_{};
@@ -223,8 +250,8 @@ class ParameterWriter {
 
 Result<SymbolId> write_tag_parameters(std::string_view schema, TagStyle style,
                                       const JsonSchemaOptions& options, Cfg* cfg,
-                                      CompileBudget* budget) {
-  return ParameterWriter(style, options, cfg, budget).write(schema);
+                                      CompileBudget* budget, std::vector<std::string>* ignored) {
+  return ParameterWriter(style, options, cfg, budget, ignored).write(schema);
 }
 
 }  // namespace plumb

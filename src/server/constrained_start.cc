@@ -14,7 +14,7 @@ namespace {
 
 void attach(const ConstraintCompiler::Grammar& grammar, Transaction* transaction,
             std::vector<ChoiceRequest>* choices) {
-  transaction->add_names("x-plumb-ignored-keywords", grammar->ignored(), "_-. #/~$%");
+  transaction->add_names("x-plumb-ignored-keywords", grammar->ignored(), "_-. #/~$%:[]");
   attach_grammar(grammar, choices);
 }
 

@@ -26,7 +26,7 @@ std::vector<OutputPiece> parse(OutputFormat format, const std::string& text) {
     parser->push(rest.substr(0, size), &pieces);
     rest.remove_prefix(size);
   }
-  parser->finish(&pieces);
+  parser->finish(&pieces, /*is_cut=*/false);
   return pieces;
 }
 

@@ -114,6 +114,24 @@ TEST_P(ServedTools, a_stream_of_a_named_call_adds_up_to_the_whole_answer) {
   EXPECT_EQ(arguments, text_at(call, {"function", "arguments"}));
 }
 
+TEST_P(ServedTools, an_answer_that_the_limit_cuts_behind_a_call_has_no_text) {
+  int num_cut = 0;
+  for (int max_tokens = 20; max_tokens < 140; ++max_tokens) {
+    const Json whole = scene_.post(
+        kChat, R"({"messages":[{"role":"user","content":"Hello"}],"tools":[{"type":"function",)"
+               R"("function":{"name":"f","parameters":{"type":"object","properties":{},)"
+               R"("additionalProperties":false}}}],"tool_choice":"required","temperature":1.5,)"
+               R"("seed":5,"max_tokens":)" +
+                   std::to_string(max_tokens) + "}");
+    const Json message = at(whole, {"choices", 0, "message"});
+    if (message.find("tool_calls") != nullptr) {
+      EXPECT_TRUE(at(message, {"content"}).is_null()) << max_tokens << to_text(whole);
+      num_cut += text_at(whole, {"choices", 0, "finish_reason"}) == "length" ? 1 : 0;
+    }
+  }
+  EXPECT_GT(num_cut, 0);
+}
+
 TEST_P(ServedTools, the_older_form_is_answered_in_kind) {
   const Json whole = scene_.post(
       kChat,
@@ -152,6 +170,96 @@ TEST(ServedParsing, an_allowed_tool_is_the_only_one_called) {
     EXPECT_EQ(text_at(whole, {"choices", 0, "message", "tool_calls", 0, "function", "name"}), "f")
         << to_text(whole);
   }
+}
+
+constexpr const char* kOddSchema =
+    R"({"type":"object","properties":{"city":{"type":"string","format":"zzz"}},"required":["city"]})";
+
+// A request of each dialect for a call of the one tool, whose schema cannot be enforced.
+struct OddTool {
+  const char* path;
+  std::string begin;
+  std::string end;
+  const char* param;
+
+  std::string body(const std::string& members) const {
+    return begin + R"("name":"f",)" + members + end;
+  }
+};
+
+std::vector<OddTool> odd_tools() {
+  const std::string hello = R"("messages":[{"role":"user","content":"Hello"}],)";
+  const std::string schema(kOddSchema);
+  const std::string chat =
+      "{" + hello + R"("max_tokens":4,"tools":[{"type":"function","function":{)";
+  const std::string in_chat = R"("parameters":)" + schema + "}}]";
+  const std::string messages = R"({"model":"tiny","max_tokens":4,)" + hello + R"("tools":[{)";
+  const std::string in_messages = R"("input_schema":)" + schema + "}]";
+  return {
+      {kChat, chat, in_chat + R"(,"tool_choice":"required"})", "tools[0].function.parameters"},
+      {kChat, chat,
+       in_chat + R"(,"stream":true,"tool_choice":{"type":"function","function":{"name":"f"}}})",
+       "tools[0].function.parameters"},
+      {"/v1/responses", R"({"input":"Hello","max_output_tokens":4,"tools":[{"type":"function",)",
+       R"("parameters":)" + schema + R"(}],"tool_choice":"required"})", "tools[0].parameters"},
+      {"/v1/messages", messages, in_messages + R"(,"tool_choice":{"type":"any"}})",
+       "tools[0].input_schema"},
+      {"/v1/messages", messages, in_messages + R"(,"tool_choice":{"type":"tool","name":"f"}})",
+       "tools[0].input_schema"},
+  };
+}
+
+TEST(ServedParsing, what_the_schema_of_a_tool_loses_is_named_in_a_header) {
+  for (const char* format : {"hermes", "qwen3_coder"}) {
+    ServedScene scene({}, ServedScene::small(), {format, "auto"});
+    for (const OddTool& tool : odd_tools()) {
+      const HttpResponse response = scene.send("POST", tool.path, tool.body(""));
+      ASSERT_EQ(response.status, 200) << response.body;
+      EXPECT_EQ(response.headers.find("x-plumb-ignored-keywords").value_or("(none)"),
+                "f: format at #/properties/city")
+          << tool.path;
+    }
+  }
+}
+
+TEST(ServedParsing, a_strict_schema_that_cannot_be_enforced_is_refused_under_its_own_field) {
+  ServedScene scene;
+  for (const OddTool& tool : odd_tools()) {
+    const Json error = scene.post(tool.path, tool.body(R"("strict":true,)"), 400);
+    EXPECT_TRUE(text_at(error, {"error", "message"})
+                    .starts_with(std::string("'") + tool.param +
+                                 "' of the tool 'f': #/properties/city/format: "))
+        << to_text(error);
+  }
+}
+
+TEST(ServedParsing, a_constraint_beside_a_required_call_is_refused_and_beside_auto_it_holds) {
+  ServedScene scene;
+  const auto param_of = [&](const char* path, const std::string& body) {
+    const Json error = scene.post(path, body, 400);
+    EXPECT_NE(text_at(error, {"error", "message"}).find("'tool_choice' auto or none"),
+              std::string::npos)
+        << to_text(error);
+    return at(error, {"error"}).find("param") != nullptr ? text_at(error, {"error", "param"}) : "";
+  };
+  EXPECT_EQ(param_of(kChat, chat(R"("guided_regex":"ab","tool_choice":"required")")),
+            "guided_regex");
+  EXPECT_EQ(param_of(kChat, chat(R"("response_format":{"type":"json_object"},"tool_choice":)"
+                                 R"({"type":"function","function":{"name":"f"}})")),
+            "response_format");
+  EXPECT_EQ(
+      param_of("/v1/responses",
+               R"({"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":"required",)"
+               R"("text":{"format":{"type":"json_object"}}})"),
+      "text.format");
+  param_of("/v1/messages",
+           R"({"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"x"}],"tools":)"
+           R"([{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"any"},)"
+           R"("output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}})");
+  const Json answer = scene.post(kChat, chat(R"("guided_regex":"ab","tool_choice":"auto")"));
+  const Json message = at(answer, {"choices", 0, "message"});
+  EXPECT_TRUE(message.find("tool_calls") != nullptr || text_at(message, {"content"}) == "ab")
+      << to_text(answer);
 }
 
 TEST(ServedParsing, texts_are_parsed_on_demand) {

@@ -62,9 +62,11 @@ inline std::vector<std::string_view> characters_of(std::string_view input) {
   return out;
 }
 
-/// What a parser makes of an input that comes in pieces of so many characters, the first one apart.
+/// What a parser makes of an input that comes in pieces of so many characters, the first one apart;
+/// is_cut: the limit ended it.
 inline std::vector<OutputPiece> parse_in_pieces(OutputFormat format, std::string_view input,
-                                                std::size_t piece, std::size_t first = 0) {
+                                                std::size_t piece, std::size_t first = 0,
+                                                bool is_cut = false) {
   const std::unique_ptr<OutputParser> parser = make_output_parser(std::move(format));
   std::vector<OutputPiece> out;
   std::string waiting;
@@ -80,7 +82,7 @@ inline std::vector<OutputPiece> parse_in_pieces(OutputFormat format, std::string
     }
   }
   parser->push(waiting, &out);
-  parser->finish(&out);
+  parser->finish(&out, is_cut);
   return out;
 }
 
