@@ -180,7 +180,11 @@ void ChatResponse::add_malformed(const ChoiceEnd& end, JsonObject* choice) const
 }
 
 Json ChatResponse::end(const ChoiceEnd& end) const {
-  return chunk(end.index, {}, {}, finish_reason(end.reason), &end);
+  JsonObject delta;
+  if (return_token_ids_ && (end.last_token || !end.cut_tokens.empty())) {
+    delta.append("token_ids", counted_ids_to_json({}, end));
+  }
+  return chunk(end.index, std::move(delta), {}, finish_reason(end.reason), &end);
 }
 
 JsonObject ChatResponse::message(const std::vector<AnswerPart>& answer) const {
@@ -245,7 +249,7 @@ Json ChatResponse::complete(const std::vector<std::vector<AnswerPart>>& answers,
     };
     add_malformed(ends[i], &choice);
     if (return_token_ids_) {
-      choice.append("token_ids", token_ids_to_json(tokens[i]));
+      choice.append("token_ids", counted_ids_to_json(tokens[i], ends[i]));
     }
     choices.emplace_back(std::move(choice));
   }

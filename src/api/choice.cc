@@ -109,6 +109,18 @@ Json token_ids_to_json(const std::vector<TokenText>& tokens) {
   return ids;
 }
 
+void append_silent_tokens(const ChoiceEnd& end, std::vector<TokenText>* tokens) {
+  tokens->insert(tokens->end(), end.cut_tokens.begin(), end.cut_tokens.end());
+  if (end.last_token) {
+    tokens->push_back(*end.last_token);
+  }
+}
+
+Json counted_ids_to_json(std::vector<TokenText> tokens, const ChoiceEnd& end) {
+  append_silent_tokens(end, &tokens);
+  return token_ids_to_json(tokens);
+}
+
 Json prompt_logprobs_to_json(const std::vector<TokenText>& tokens) {
   JsonArray out;
   for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -80,7 +80,12 @@ struct ChoiceEnd {
   Usage usage;
   Timings timings;
   std::optional<TokenText> last_token{};  ///< that ended it and has no text
+  std::vector<TokenText> cut_tokens{};    ///< of which a stop string left no byte in the text
 };
+
+/// Adds the tokens that count and have no text: those that a stop string cut off, and the one that
+/// ended the choice.
+void append_silent_tokens(const ChoiceEnd& end, std::vector<TokenText>* tokens);
 
 /// "stop", "length" or "tool_calls". Requires not kNone, not kAbort.
 std::string_view finish_reason_text(FinishReason reason);
@@ -96,6 +101,9 @@ std::string token_name(const TokenText& token, bool as_id);
 
 /// The ids of the tokens.
 Json token_ids_to_json(const std::vector<TokenText>& tokens);
+
+/// The ids of all tokens that count: those of the text, then append_silent_tokens().
+Json counted_ids_to_json(std::vector<TokenText> tokens, const ChoiceEnd& end);
 
 /// For each token of the prompt an object by token id, {"ID":{"logprob","rank","decoded_token"}};
 /// null for the first one.

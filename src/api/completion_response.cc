@@ -68,11 +68,15 @@ Json CompletionResponse::delta(const ChoiceDelta& delta, bool first_token_has_no
 }
 
 Json CompletionResponse::end(const ChoiceEnd& end) const {
-  Json out = wrap({{"index", end.index},
-                   {"text", ""},
-                   {"logprobs", nullptr},
-                   {"finish_reason", finish_reason_text(end.reason)},
-                   {"stop_reason", stop_reason(end)}});
+  JsonObject choice{{"index", end.index},
+                    {"text", ""},
+                    {"logprobs", nullptr},
+                    {"finish_reason", finish_reason_text(end.reason)},
+                    {"stop_reason", stop_reason(end)}};
+  if (return_token_ids_ && (end.last_token || !end.cut_tokens.empty())) {
+    choice.append("token_ids", counted_ids_to_json({}, end));
+  }
+  Json out = wrap(std::move(choice));
   if (!include_usage_) {
     envelope_.add_meta(&out.as_object());
   }
@@ -102,7 +106,7 @@ Json CompletionResponse::complete(const Columns& columns, bool echoed,
       choice.append("prompt_logprobs", prompt_logprobs_to_json(columns.prompts[i]));
     }
     if (return_token_ids_) {
-      choice.append("token_ids", token_ids_to_json(columns.outputs[i]));
+      choice.append("token_ids", counted_ids_to_json(columns.outputs[i], end));
       choice.append("prompt_token_ids",
                     envelope_.prompt_ids_to_json(i / static_cast<std::size_t>(choices_per_prompt)));
     }

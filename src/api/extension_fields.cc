@@ -142,6 +142,7 @@ void read_thinking_budget(FieldReader& fields, GenerationParams* params) {
       fields.integer("thinking_token_budget", 0, kMostTokens);
   const std::optional<std::int64_t> own_name = fields.integer("reasoning_budget", 0, kMostTokens);
   params->thinking_budget = own_name ? own_name : vllm_name;
+  params->thinking_budget_field = own_name ? "reasoning_budget" : "thinking_token_budget";
 }
 
 void read_prompt_logprobs(FieldReader& fields, const ApiLimits& limits, GenerationParams* params) {

@@ -52,6 +52,7 @@ TEST(ExtensionFields, each_is_read) {
   EXPECT_EQ(p.truncate_prompt_tokens, 9);
   EXPECT_TRUE(p.tokens_as_ids && p.return_meta_info);
   EXPECT_EQ(p.thinking_budget, 7);
+  EXPECT_STREQ(p.thinking_budget_field, "thinking_token_budget");
   EXPECT_EQ(p.request_id, "abc");
   EXPECT_EQ(p.timeout, std::chrono::milliseconds(5));
   EXPECT_EQ(p.queue_timeout, std::chrono::milliseconds(6));
@@ -173,7 +174,8 @@ TEST(ExtensionFields, more_tokens_than_any_choice_can_have_are_refused) {
             "invalid_value min_tokens");
   EXPECT_EQ(
       std::get<ApiError>(read_extended(R"("guided_choice":["apple"],"min_tokens":20)")).message,
-      "'min_tokens' is 20, but no text of 'guided_choice' has more than 5 tokens");
+      "'min_tokens' is 20, but no text of 'guided_choice' has more than 5 bytes, and a token "
+      "has at least one");
   EXPECT_EQ(error_of(R"("guided_choice":["fig","apple"],"min_tokens":5)"), "accepted");
 }
 

@@ -2,6 +2,8 @@
 #include "api/generate_request.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "api/generate_sampling.h"
@@ -155,6 +157,7 @@ void read_batch_item(FieldReader& fields, const ItemPlace& place, const Generati
   GenerationParams& params = out->completion.generation;
   params = read_generate_sampling(inner, path, limits);
   item.absorb(inner);
+  params.prompt_field = common.prompt_field;
   params.model = common.model;
   params.priority = common.priority;
   params.cache_salt = common.cache_salt;
@@ -221,6 +224,26 @@ void check_alike(FieldReader& fields, const GenerateRequest& request) {
   }
 }
 
+// One id for several answers is that of the request, whose answers are numbered behind it.
+void settle_ids(FieldReader& fields, GenerateRequest* request) {
+  const Json* given = fields.find("rid");
+  if (given != nullptr && !given->is_array()) {
+    request->rid = request->items.front().rid;
+    for (GenerateItem& item : request->items) {
+      item.rid.clear();
+    }
+    return;
+  }
+  std::set<std::string_view> seen;
+  for (const GenerateItem& item : request->items) {
+    if (!item.rid.empty() && !seen.insert(item.rid).second) {
+      fields.fail(ApiError::invalid(
+          "invalid_value", "rid",
+          "'rid' has '" + item.rid + "' twice, expected another one for each prompt"));
+    }
+  }
+}
+
 }  // namespace
 
 std::variant<GenerateRequest, ApiError> read_generate_request(const Json& body,
@@ -231,7 +254,8 @@ std::variant<GenerateRequest, ApiError> read_generate_request(const Json& body,
   FieldReader fields(body.as_object());
   GenerateRequest request;
   std::vector<Prompt> prompts = read_native_prompts(fields, limits, &request.is_batch);
-  const GenerationParams common = read_common(fields, limits);
+  GenerationParams common = read_common(fields, limits);
+  common.prompt_field = fields.has("text") ? "text" : "input_ids";
   request.is_incremental = fields.boolean("incremental_streaming_output");
   request.text_in_logprobs = fields.boolean("return_text_in_logprobs").value_or(false);
   refuse_what_is_not_offered(fields);
@@ -242,6 +266,7 @@ std::variant<GenerateRequest, ApiError> read_generate_request(const Json& body,
   }
   if (fields.ok()) {
     check_alike(fields, request);
+    settle_ids(fields, &request);
     const std::int64_t total = std::ssize(request.items) * request.num_samples();
     request.is_batch = request.is_batch || total > 1;
     if (total > limits.max_prompts) {

@@ -16,8 +16,8 @@ namespace plumb {
 
 /// One prompt of a native request with what is asked about its answers.
 struct GenerateItem {
-  CompletionRequest completion;               ///< of that prompt; best_of = n = its samples
-  std::string rid;                            ///< the client's id; empty = none
+  CompletionRequest completion;  ///< of that prompt; best_of = n = its samples
+  std::string rid;               ///< the client's id of this prompt among several; empty = none
   std::optional<std::int64_t> logprob_start;  ///< first prompt token with a log probability
   bool is_empty = false;                      ///< no token is wanted: one is computed and not shown
 };
@@ -25,6 +25,7 @@ struct GenerateItem {
 /// A checked body of POST or PUT /generate.
 struct GenerateRequest {
   std::vector<GenerateItem> items;  ///< with the same stream, n and constraint
+  std::string rid;                  ///< the client's id of the request; empty = none
   bool is_batch = false;            ///< answered with an array, in a stream with indices
   std::optional<bool>
       is_incremental;  ///< events of a stream hold what is new; absent = the server's

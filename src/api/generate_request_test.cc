@@ -45,7 +45,8 @@ TEST(GenerateRequest, sampling_params_are_read_under_their_names) {
       R"("logit_bias":{"3":1},"stream_interval":2}})");
   const GenerateItem& item = request.items.at(0);
   const GenerationParams& params = item.completion.generation;
-  EXPECT_EQ(item.rid, "r1");
+  EXPECT_EQ(request.rid, "r1");
+  EXPECT_EQ(item.rid, "");
   EXPECT_EQ(std::get<std::vector<TokenId>>(item.completion.prompts.at(0)),
             (std::vector<TokenId>{5, 6}));
   EXPECT_FALSE(request.is_batch);
@@ -141,6 +142,7 @@ TEST(GenerateRequest, each_range_is_checked_by_name) {
 
 TEST(GenerateRequest, fields_of_a_batch_are_as_long_as_it_is_and_alike_where_they_must_be) {
   EXPECT_EQ(bad(R"({"text":["a","b"],"rid":["x"]})"), "invalid_value rid");
+  EXPECT_EQ(bad(R"({"text":["a","b"],"rid":["x","x"]})"), "invalid_value rid");
   EXPECT_EQ(bad(R"({"text":["a","b"],"sampling_params":[{},{},{}]})"),
             "invalid_value sampling_params");
   EXPECT_EQ(bad(R"({"text":["a","b"],"sampling_params":[{},{"top_p":2}]})"),

@@ -140,11 +140,11 @@ void check_min_tokens(FieldReader& fields, const GenerationParams& params) {
     longest = std::max(longest, std::ssize(choice));
   }
   if (params.sampling.min_tokens > longest) {
-    fields.fail(ApiError::invalid("invalid_value", fields.path("min_tokens"),
-                                  "'" + fields.path("min_tokens") + "' is " +
-                                      std::to_string(params.sampling.min_tokens) +
-                                      ", but no text of '" + params.constraint.param +
-                                      "' has more than " + std::to_string(longest) + " tokens"));
+    fields.fail(ApiError::invalid(
+        "invalid_value", fields.path("min_tokens"),
+        "'" + fields.path("min_tokens") + "' is " + std::to_string(params.sampling.min_tokens) +
+            ", but no text of '" + params.constraint.param + "' has more than " +
+            std::to_string(longest) + " bytes, and a token has at least one"));
   }
 }
 

@@ -61,7 +61,9 @@ struct GenerationParams {
   std::vector<std::string> stop_regex;
   std::vector<BadWord> bad_words;
   ConstraintSpec constraint;
-  std::optional<std::int64_t> thinking_budget;         ///< tokens between the thinking marks
+  std::optional<std::int64_t> thinking_budget;             ///< tokens between the thinking marks
+  const char* thinking_budget_field = "reasoning_budget";  ///< that said it
+  const char* prompt_field = "prompt";  ///< that has the prompts where there are several
   std::optional<std::int64_t> truncate_prompt_tokens;  ///< keep that many of the prompt's end
   /// A max_tokens beyond the room that the prompt leaves means all of it; otherwise it is refused.
   bool clamps_max_tokens = false;

@@ -107,6 +107,14 @@ TEST(ChatResponse, tokens_without_a_piece_are_told_only_where_they_were_asked_fo
   const std::vector<Json> chunks = ChatResponse(kEnvelope, params).delta(held);
   ASSERT_EQ(chunks.size(), 1U);
   EXPECT_EQ(choices_of(chunks[0]), choice_with(R"({"content":"","token_ids":[3]})"));
+  ChoiceEnd end{.index = 0, .reason = FinishReason::kStop};
+  end.cut_tokens = {{.token = 4}};
+  const auto delta_of = [&end](const GenerationParams& asked) {
+    const Json chunk = ChatResponse(kEnvelope, asked).end(end);
+    return to_text(*chunk.find("choices")->as_array()[0].find("delta"));
+  };
+  EXPECT_EQ(delta_of(params), R"({"token_ids":[4]})");
+  EXPECT_EQ(delta_of(GenerationParams()), "{}");
 }
 
 TEST(ChatResponse, an_answer_of_calls_alone_has_no_content) {

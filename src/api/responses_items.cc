@@ -277,7 +277,8 @@ Json read_item(FieldReader& item, const std::string& type) {
       "invalid_value", item.path("type"),
       "'" + item.path("type") + "' is '" + type.substr(0, kMaxShownType) +
           "', expected 'message', 'reasoning', 'function_call', 'function_call_output', "
-          "'custom_tool_call', 'custom_tool_call_output' or 'item_reference'"));
+          "'custom_tool_call', 'custom_tool_call_output', 'item_reference', 'additional_tools', "
+          "'tool_search_call', 'tool_search_output' or 'configuration_update'"));
   return {};
 }
 

@@ -167,6 +167,15 @@ TEST(ResponsesRequest, tools_of_all_namespaces_together_are_limited) {
   EXPECT_EQ(std::get<ApiError>(long_list).message, "'tools' gives more than 512 tools");
 }
 
+TEST(ResponsesRequest, an_unknown_item_names_all_that_are_known) {
+  const auto read = read_request(R"({"input":[{"type":"no_such_item"}]})");
+  const std::string message = std::get<ApiError>(read).message;
+  for (const char* type : {"message", "item_reference", "additional_tools", "tool_search_call",
+                           "tool_search_output", "configuration_update"}) {
+    EXPECT_NE(message.find("'" + std::string(type) + "'"), std::string::npos) << message;
+  }
+}
+
 TEST(ResponsesRequest, a_text_is_one_message_and_instructions_come_first) {
   EXPECT_EQ(conversation_of(R"({"input":"Hello","instructions":"Be brief"})"),
             R"([{"role":"system","content":"Be brief"},{"role":"user","content":"Hello"}])");

@@ -42,11 +42,16 @@ EmbeddingBatchLimits batch_limits(const EmbedOptions& embed, const ModelFacts& f
 }  // namespace
 
 Result<bool> serves_embeddings(const ServingOptions& options, const EmbedOptions& embed) {
-  if (embed.task != ServeTask::kAuto) {
-    return embed.task == ServeTask::kEmbed;
+  if (embed.task == ServeTask::kEmbed) {
+    return true;
   }
   PLUMB_ASSIGN(const std::string path, resolve_model(options.model));
   PLUMB_ASSIGN(const std::unique_ptr<Checkpoint> checkpoint, Checkpoint::open(path));
+  if (is_encoder(*checkpoint) && embed.task == ServeTask::kGenerate) {
+    return Status{Code::kInvalidArgument, "--task generate: " + options.model +
+                                              " is an encoder, which generates no text; serve it "
+                                              "with --task embed"};
+  }
   return is_encoder(*checkpoint);
 }
 

@@ -90,7 +90,8 @@ class EmbeddingServing {
   std::unique_ptr<EmbeddingService> embeddings_;
 };
 
-/// Whether the model is to be served for embeddings. Errors as for opening its checkpoint.
+/// Whether the model is to be served for embeddings. Errors as for opening its checkpoint;
+/// kInvalidArgument: an encoder is to generate text.
 Result<bool> serves_embeddings(const ServingOptions& options, const EmbedOptions& embed);
 
 }  // namespace plumb

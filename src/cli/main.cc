@@ -110,7 +110,11 @@ std::string problem_of(const CLI::App& deepest, const CLI::ParseError& error) {
 // Prints what the parser and the options found wrong, or help or version when that was asked for.
 int report_usage(const CLI::App& app, const CLI::ParseError& error,
                  const std::vector<std::unique_ptr<Command>>& commands) {
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+  const CLI::App* deepest = nullptr;
+  const std::string line = command_line_of(app, &deepest);
+  const bool is_unknown =  // `plumb serv --help` asks for the help of something
+      deepest->get_require_subcommand_min() > 0 && !deepest->remaining().empty();
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success) && !is_unknown) {
     return app.exit(error);
   }
   for (const std::unique_ptr<Command>& command : commands) {
@@ -118,8 +122,6 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error,
       std::fprintf(stderr, "plumb: %s\n", violation.message().c_str());
     }
   }
-  const CLI::App* deepest = nullptr;
-  const std::string line = command_line_of(app, &deepest);
   std::fprintf(stderr, "plumb: %s\nplumb: `%s --help` lists commands and flags\n",
                problem_of(*deepest, error).c_str(), line.c_str());
   return kExitUsage;

@@ -28,7 +28,7 @@ class GenerateFormat : public ResponseFormat {
       if (!options_.setups[i].is_empty) {
         out.text = text_of(choice.parts);
         out.tokens = std::move(choice.tokens);
-        add_last(*choice.end, &out.tokens);
+        append_silent_tokens(*choice.end, &out.tokens);
       }
       answers.push_back(generate_object(options_.setups[i], out, &*choice.end, seconds()));
     }
@@ -36,13 +36,6 @@ class GenerateFormat : public ResponseFormat {
   }
 
  protected:
-  // The token that ended the text is one of the answer's, without a text.
-  static void add_last(const ChoiceEnd& end, std::vector<TokenText>* tokens) {
-    if (end.last_token) {
-      tokens->push_back(*end.last_token);
-    }
-  }
-
   const std::vector<GenerateSetup>& setups() const { return options_.setups; }
 
   const GenerateSetup& setup(std::int64_t index) const {
@@ -89,7 +82,7 @@ class IncrementalGenerate final : public GenerateFormat {
     GenerateOutput out{
         "", {}, std::exchange(state(end.index).prompt, {}), end.usage.completion_tokens};
     if (!setup(end.index).is_empty) {
-      add_last(end, &out.tokens);
+      append_silent_tokens(end, &out.tokens);
     }
     return {event(end.index, out, &end)};
   }
@@ -144,7 +137,7 @@ class CumulativeGenerate final : public GenerateFormat {
     State& choice = state(end.index);
     if (!setup(end.index).is_empty) {
       std::vector<TokenText> last;
-      add_last(end, &last);
+      append_silent_tokens(end, &last);
       choice.text.add("", last);
     }
     choice.num_tokens = end.usage.completion_tokens;

@@ -86,6 +86,22 @@ TEST(GenerateFormat, incremental_events_hold_what_is_new) {
   EXPECT_EQ(shown(format->end(eos(0, 3)).at(0)), "\"\"[2]3");
 }
 
+TEST(GenerateFormat, tokens_that_a_stop_string_cut_off_come_with_the_end) {
+  const FakeClock clock;
+  ChoiceEnd end;
+  end.reason = FinishReason::kStop;
+  end.matched_stop = "END";
+  end.usage.completion_tokens = 3;
+  end.cut_tokens = {{.token = 7, .bytes = "EN"}, {.token = 8, .bytes = "D"}};
+  for (const bool is_incremental : {false, true}) {
+    const auto format = make(clock, false, is_incremental);
+    format->delta(piece(0, "x", 5));
+    const std::vector<Json> events = format->end(end);
+    EXPECT_EQ(shown(is_incremental ? events.at(0) : newest(*format, 0)),
+              is_incremental ? "\"\"[7,8]3" : "\"x\"[5,7,8]3");
+  }
+}
+
 TEST(GenerateFormat, events_of_a_batch_have_an_index) {
   const FakeClock clock;
   const auto format = make(clock, true, false);

@@ -202,6 +202,7 @@ void Generation::finish(std::size_t index, const StreamEvent& event) {
     end.reason = FinishReason::kStop;
     end.matched_stop = choice.stream.matched_stop().value_or("");
     end.usage.completion_tokens = choice.stream.num_tokens();
+    end.cut_tokens = choice.stream.cut_tokens();
   } else if (event.finish == FinishReason::kAbort) {
     fail({event.status, event.status_message});
     return;

@@ -15,7 +15,9 @@ class LlamaCppFormat final : public ResponseFormat {
   StreamFraming framing() const override { return StreamFraming::kBareEvents; }
 
   void begin(std::int64_t index, const Usage& prompt) override {
-    so_far_[static_cast<std::size_t>(index)] = prompt;
+    Usage& usage = so_far_[static_cast<std::size_t>(index)];
+    usage = prompt;
+    usage.completion_tokens = 0;  // those of the first event come as deltas
   }
 
   std::vector<Json> start(std::int64_t /*index*/) override { return {}; }

@@ -25,7 +25,7 @@ ChoiceEnd llamacpp_eos(std::int64_t index, std::int64_t num_tokens) {
 TEST(LlamaCppFormat, events_say_what_is_new_and_count) {
   const auto format = make_llamacpp_format({.stream = true}, 1);
   EXPECT_EQ(format->framing(), StreamFraming::kBareEvents);
-  format->begin(0, {.prompt_tokens = 3});
+  format->begin(0, {.prompt_tokens = 3, .completion_tokens = 1});  // the first token is there
   EXPECT_TRUE(format->start(0).empty());
   const auto shown = [](const Json& event) {
     return to_text(*event.find("content")) + to_text(*event.find("tokens")) +

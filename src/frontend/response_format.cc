@@ -148,6 +148,8 @@ class CompletionFormat final : public ResponseFormat {
     if (is_empty_) {
       end.usage.completion_tokens = 0;
       end.reason = FinishReason::kLength;
+      end.last_token.reset();
+      end.cut_tokens.clear();
     }
     return end;
   }

@@ -37,17 +37,19 @@ void add_bad_word(const Tokenizer& tokenizer, const BadWord& word, SamplingParam
   }
 }
 
-std::optional<ApiError> add_thinking_budget(const ModelOutput& output, std::int64_t budget,
+std::optional<ApiError> add_thinking_budget(const ModelOutput& output,
+                                            const GenerationParams& params,
                                             SamplingParams* sampling) {
   const std::optional<ModelOutput::Marks> marks = output.reasoning_tokens();
   if (!marks) {
-    return ApiError::unsupported("reasoning_budget",
+    return ApiError::unsupported(params.thinking_budget_field,
                                  "this model's vocabulary has no tokens that mark reasoning, as "
                                  "<think> and </think> do");
   }
-  sampling->processors.push_back(
-      {"thinking_budget",
-       {{"budget", budget}, {"start_token_id", marks->begin}, {"end_token_id", marks->end}}});
+  sampling->processors.push_back({"thinking_budget",
+                                  {{"budget", *params.thinking_budget},
+                                   {"start_token_id", marks->begin},
+                                   {"end_token_id", marks->end}}});
   return std::nullopt;
 }
 
@@ -299,8 +301,7 @@ std::optional<ApiError> ServedModel::fill_sampling(const GenerationParams& param
     add_bad_word(*tokenizer_, word, sampling);
   }
   if (params.thinking_budget) {
-    if (std::optional<ApiError> error =
-            add_thinking_budget(output_, *params.thinking_budget, sampling)) {
+    if (std::optional<ApiError> error = add_thinking_budget(output_, params, sampling)) {
       return error;
     }
   }
@@ -325,6 +326,11 @@ std::variant<ChoiceRequest, ApiError> ServedModel::make_choice(
   const std::int64_t max_tokens = clamped(params, std::ssize(prompt), context_len);
   if (std::optional<ApiError> error =
           check_length(param, std::ssize(prompt), max_tokens, context_len)) {
+    if (context_len < facts_.context_len && error->code == "context_length_exceeded") {
+      error->param = "options.num_ctx";
+      error->message = "'options.num_ctx' is " + std::to_string(context_len) + ": " +
+                       error->message + ", or raise 'options.num_ctx'";
+    }
     return *std::move(error);
   }
   if (std::optional<ApiError> error = fill_sampling(params, &choice.request.sampling)) {
@@ -389,19 +395,22 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::chat_choices(
 }
 
 std::variant<std::vector<TokenId>, ApiError> ServedModel::completion_prompt(
-    const Prompt& prompt, bool add_special_tokens) const {
+    const Prompt& prompt, const CompletionRequest& request) const {
+  const char* const field = request.generation.prompt_field;
   const auto* text = std::get_if<std::string>(&prompt);
   if (text != nullptr) {
-    if (std::optional<ApiError> error = check_bytes("prompt", text->size())) {
+    if (std::optional<ApiError> error = check_bytes(field, text->size())) {
       return *std::move(error);
     }
   }
-  std::vector<TokenId> ids = text != nullptr ? tokenizer_->encode(*text, {add_special_tokens, true})
-                                             : std::get<std::vector<TokenId>>(prompt);
+  std::vector<TokenId> ids = text != nullptr
+                                 ? tokenizer_->encode(*text, {request.add_special_tokens, true})
+                                 : std::get<std::vector<TokenId>>(prompt);
   for (const TokenId id : ids) {
     if (id < 0 || id >= tokenizer_->vocab_size()) {
-      return ApiError::invalid("invalid_value", "prompt",
-                               "token " + std::to_string(id) + " in 'prompt', expected 0 to " +
+      return ApiError::invalid("invalid_value", field,
+                               "token " + std::to_string(id) + " in '" + field +
+                                   "', expected 0 to " +
                                    std::to_string(tokenizer_->vocab_size() - 1));
     }
   }
@@ -420,12 +429,12 @@ std::variant<std::vector<ChoiceRequest>, ApiError> ServedModel::completion_choic
     if (is_unwanted != nullptr && is_unwanted->load()) {
       return ApiError::from_status({Code::kCancelled, "cancelled"});
     }
-    auto ids = completion_prompt(prompt, request.add_special_tokens);
+    auto ids = completion_prompt(prompt, request);
     if (auto* error = std::get_if<ApiError>(&ids)) {
       return std::move(*error);
     }
-    auto choice =
-        make_choice("prompt", params, std::get<std::vector<TokenId>>(std::move(ids)), request_id);
+    auto choice = make_choice(params.prompt_field, params,
+                              std::get<std::vector<TokenId>>(std::move(ids)), request_id);
     if (auto* error = std::get_if<ApiError>(&choice)) {
       return std::move(*error);
     }

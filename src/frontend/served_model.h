@@ -130,8 +130,8 @@ class ServedModel {
                                      std::vector<TokenId>* prompt) const;
   std::optional<ApiError> fill_sampling(const GenerationParams& params,
                                         SamplingParams* sampling) const;
-  std::variant<std::vector<TokenId>, ApiError> completion_prompt(const Prompt& prompt,
-                                                                 bool add_special_tokens) const;
+  std::variant<std::vector<TokenId>, ApiError> completion_prompt(
+      const Prompt& prompt, const CompletionRequest& request) const;
   std::variant<ChoiceRequest, ApiError> make_choice(const char* param,
                                                     const GenerationParams& params,
                                                     std::vector<TokenId> prompt,

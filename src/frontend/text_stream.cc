@@ -241,6 +241,16 @@ void TextStream::release(bool is_last) {
   }
 }
 
+std::vector<TokenText> TextStream::cut_tokens() const {
+  std::vector<TokenText> out;
+  if (is_over()) {
+    for (const Pending& pending : pending_) {
+      out.push_back(pending.token);
+    }
+  }
+  return out;
+}
+
 void TextStream::finish() {
   std::string rest;
   detokenizer_.flush(&rest);

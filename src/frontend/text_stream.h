@@ -78,6 +78,9 @@ class TextStream {
   /// The token that ended the text and has none itself.
   const std::optional<TokenText>& last_token() const { return last_token_; }
 
+  /// Once it is_over(): the tokens taken of which a stop string left no byte in the text.
+  std::vector<TokenText> cut_tokens() const;
+
   /// Of the tokens released, those of reasoning.
   std::int64_t num_reasoning_tokens() const { return num_reasoning_tokens_; }
 

@@ -107,6 +107,7 @@ TEST_F(TextStreams, a_stop_string_over_several_tokens_ends_the_text_before_it) {
   EXPECT_EQ(text.num_tokens(), 8);
   EXPECT_EQ(text.consume(event_of("later", FinishReason::kLength)).text, "");
   EXPECT_EQ(text.num_tokens(), 8);
+  EXPECT_EQ(bytes_of({.tokens = text.stream.cut_tokens()}), "END");
 }
 
 TEST_F(TextStreams, the_beginning_of_a_stop_string_that_does_not_come_is_text) {

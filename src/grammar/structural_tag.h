@@ -20,6 +20,11 @@ struct TagMark {
   TokenId token = -1;  ///< the token, if it was named by its id
   std::string path;    ///< of the field
 
+  /// The token as errors name it. Requires is_token.
+  std::string name() const {
+    return token >= 0 ? std::to_string(token) : "'" + text.substr(0, 64) + "'";
+  }
+
   bool operator==(const TagMark& other) const {
     return is_token == other.is_token && text == other.text && token == other.token;
   }

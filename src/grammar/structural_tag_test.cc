@@ -357,8 +357,10 @@ TEST_F(StructuralTags, what_cannot_be_enforced_is_named_with_its_path) {
        "format.rules[0][1]: free text after a pattern needs an end; put it into a tag"},
       {R"({"type":"any_text","max_tokens":-1})",
        "format.max_tokens: expected an integer from 0 to 4096"},
-      {R"({"type":"token","token":"<|none|>"})", "format.token: the vocabulary has no such token"},
-      {R"({"type":"token","token":256})", "format.token: that token never comes inside an answer"},
+      {R"({"type":"token","token":"<|none|>"})",
+       "format.token: the vocabulary has no token '<|none|>'"},
+      {R"({"type":"token","token":256})",
+       "format.token: the token 256 never comes inside an answer"},
       {R"({"type":"tag","begin":"<","content":{"type":"any_text"},"end":{"type":"token","token":)"
        R"("hello"}})",
        "format.end.token: text before it would hide this token, which is text too; end the text by "

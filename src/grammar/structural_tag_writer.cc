@@ -131,7 +131,7 @@ class TagWriter {
     }
     const std::string bytes = token_bytes(mark);
     if (bytes.empty()) {
-      fail(mark.path, "that token never comes inside an answer");
+      fail(mark.path, "the token " + mark.name() + " never comes inside an answer");
     }
     return cfg_.token_terminal(cfg_.regexes().literal(bytes));
   }
@@ -145,7 +145,7 @@ class TagWriter {
     const std::optional<TokenId> id =
         mark.token >= 0 ? mark.token : options_.tokenizer->find_token(mark.text);
     if (!id.has_value() || *id >= options_.tokenizer->vocab_size()) {
-      fail(mark.path, "the vocabulary has no such token");
+      fail(mark.path, "the vocabulary has no token " + mark.name());
       return {};
     }
     return marked_token(*options_.tokenizer, *id);

@@ -30,6 +30,10 @@ void CacheRoutes::add_routes() {
 }
 
 void CacheRoutes::flush_cache(Transaction transaction, int tries_left) {
+  if (const std::optional<ApiError> error = context_.check_generates()) {
+    transaction.send_error(*error);
+    return;
+  }
   const Status status = context_.parts.service.flush_cache();
   if (status.ok()) {
     transaction.send_json(JsonObject{{"success", true}, {"message", "the prefix cache is empty"}});

@@ -60,10 +60,13 @@ bool CallTable::address_choices(Transaction* transaction, const GenerationParams
   const std::optional<std::chrono::milliseconds> timeout = std::get<0>(given_timeout);
   const std::int64_t max_choices = context_.parts.service.max_choices();
   if (std::ssize(*choices) > max_choices) {
+    const bool has_prompts = std::ssize(*choices) > params.choices_per_prompt;
+    const std::string field = has_prompts ? params.prompt_field : "n";
     transaction->send_error(ApiError::invalid(
-        "invalid_value", "n",
-        "the request asks for " + std::to_string(choices->size()) + " choices, the queue holds " +
-            std::to_string(max_choices) + "; send fewer or raise --max-queued-requests"));
+        "invalid_value", field,
+        "'" + field + "' asks for " + std::to_string(choices->size()) +
+            " choices, those that run and wait are at most " + std::to_string(max_choices) +
+            " (--max-num-seqs + --max-queued-requests); send fewer or raise them"));
     return false;
   }
   if (!params.request_id.empty()) {

@@ -96,6 +96,9 @@ void ControlRoutes::wait_for_pause(Transaction transaction, Json answer) {
 }
 
 void ControlRoutes::continue_generation(FieldReader& fields, Transaction transaction) {
+  if (const std::optional<ApiError> error = context_.check_generates(); fields.ok() && error) {
+    fields.fail(*error);
+  }
   if (!context_.are_fields_fine(fields, &transaction)) {
     return;
   }

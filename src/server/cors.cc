@@ -20,8 +20,10 @@ void add_cors_headers(std::string_view origins, Transaction* transaction) {
     if (trim(entry) == "*" || trim(entry) == *origin) {
       transaction->extra_headers.push_back(
           {"access-control-allow-origin", trim(entry) == "*" ? "*" : std::string(*origin)});
-      transaction->extra_headers.push_back(
-          {"access-control-expose-headers", "x-request-id, retry-after"});
+      transaction->extra_headers.push_back({"access-control-expose-headers",
+                                            "x-request-id, retry-after, x-plumb-ignored-fields, "
+                                            "x-plumb-ignored-items, x-plumb-ignored-keywords, "
+                                            "x-plumb-ignored-tools"});
       return;
     }
   }

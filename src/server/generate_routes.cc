@@ -11,7 +11,7 @@
 namespace plumb {
 namespace {
 
-// What is told of each choice; those without a client's id are named after the request.
+// What is told of each choice; those without an id of their own are named after the request.
 GenerateFormatOptions format_options(const GenerateRequest& request, const std::string& request_id,
                                      bool is_incremental) {
   GenerateFormatOptions out;
@@ -68,9 +68,8 @@ Prepared GenerateRoutes::prepare_generate(const Json& body, const Asker& asker) 
   return [this, request = std::move(request),
           ready = std::move(choices)](Transaction transaction) mutable {
     transaction.add_ignored_fields(request.ignored_fields);
-    const std::string& only = request.items.front().rid;
-    if (request.items.size() == 1 && !only.empty()) {
-      transaction.request_id = only;
+    if (!request.rid.empty()) {
+      transaction.request_id = request.rid;
     }
     GenerateFormatOptions options = format_options(request, transaction.request_id,
                                                    context_.options.incremental_streaming_output);

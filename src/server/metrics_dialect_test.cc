@@ -95,6 +95,15 @@ const std::string kVllm = "{engine=\"0\",model_name=\"tiny\"}";
 const std::string kEngine =
     "{engine_type=\"unified\",model_name=\"tiny\",moe_ep_rank=\"0\",pp_rank=\"0\",tp_rank=\"0\"}";
 
+TEST_F(MetricsDialectTest, short_answers_are_told_apart_by_the_time_of_http_requests) {
+  server_.count_request("/health", 200, 0.0008);
+  server_.count_request("/health", 200, 0.02);
+  const std::string series = "plumb_http_request_seconds_bucket{route=\"/health\",le=";
+  EXPECT_EQ(bounds("plumb_http_request_seconds").front(), "0.001");
+  EXPECT_EQ(value(series + "\"0.001\"}"), "1");
+  EXPECT_EQ(value(series + "\"0.025\"}"), "2");
+}
+
 TEST_F(MetricsDialectTest, vllm_gauges_and_counters_have_the_engines_values) {
   make({"vllm"});
   end_choice();

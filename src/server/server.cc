@@ -2,7 +2,9 @@
 #include "server/server.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <future>
+#include <system_error>
 #include <utility>
 
 #include "api/ids.h"
@@ -135,6 +137,12 @@ Status Server::check(const ServerOptions& options) {
   KeySet keys;
   PLUMB_RETURN_IF_ERROR(load_keys(options, &keys));
   PLUMB_RETURN_IF_ERROR(read_models_catalog(options.models_catalog).status());
+  std::error_code error;
+  if (const std::string& root = options.weights_root;
+      !root.empty() && !std::filesystem::is_directory(root, error)) {
+    return {Code::kInvalidArgument, "--weights-root: " + root + " is not a folder" +
+                                        (error ? " (" + error.message() + ")" : "")};
+  }
   return options.tls_cert_file.empty()
              ? Status()
              : TlsContext::server({options.tls_cert_file, options.tls_key_file}).status();

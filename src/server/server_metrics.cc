@@ -11,6 +11,8 @@ const std::vector<double> kPerTokenBounds{.001, .0025, .005, .01, .025, .05, .07
 const std::vector<double> kPreemptionBounds{0, 1, 2, 3, 5, 10};
 const std::vector<double> kLatencyBounds{.3, .5, .8, 1,  1.5, 2,   2.5, 5,   10,   15,  20,
                                          30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680};
+const std::vector<double> kHttpBounds{.001, .0025, .005, .01, .025, .05, .1,  .25, .5,
+                                      1,    2.5,   5,    10,  30,   60,  120, 480, 1920};
 const std::vector<double> kCompileBounds{.001, .0025, .005, .01, .025, .05, .1,
                                          .25,  .5,    1,    2.5, 5,    10};
 const std::vector<double> kChoiceBounds{1, 2, 5, 10, 20, 50, 100};
@@ -96,8 +98,8 @@ void ServerMetrics::count_request(const std::string& route, int http_status, dou
                {{"route", route}, {"status", std::to_string(http_status)}})
       .add();
   metrics_
-      .histogram("plumb_http_request_seconds", "from arrival to the end of the answer",
-                 kLatencyBounds, {{"route", route}})
+      .histogram("plumb_http_request_seconds", "from arrival to the end of the answer", kHttpBounds,
+                 {{"route", route}})
       .observe(seconds);
 }
 

@@ -42,6 +42,26 @@ void absorb_conversation(const JsonObject& body, const std::vector<std::string>&
   fields->absorb(FieldReader(nested));
 }
 
+// What is tokenised stands in one of three fields.
+std::optional<ApiError> check_one_input(FieldReader& fields) {
+  std::vector<std::string> given;
+  for (const char* name : {"prompt", "content", "messages"}) {
+    if (fields.has(name)) {
+      given.emplace_back(name);
+    }
+  }
+  if (given.empty()) {
+    ApiError error = ApiError::missing("prompt");
+    error.message += ", 'content' or 'messages'";
+    return error;
+  }
+  if (given.size() > 1) {
+    return ApiError::invalid("invalid_value", given[1],
+                             "'" + given[0] + "' and '" + given[1] + "' exclude each other");
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void TokenRoutes::add_routes(BodyPreparation& bodies) const {
@@ -63,6 +83,16 @@ std::optional<ApiError> TokenRoutes::check_tokenize_bytes(const char* param,
                            "'" + std::string(param) + "' has " + std::to_string(num_bytes) +
                                " bytes, expected at most " +
                                std::to_string(context_.limits.max_tokenize_bytes));
+}
+
+// A model that generates has other routes for texts, which its own error names.
+std::optional<ApiError> TokenRoutes::check_takes_conversations() const {
+  if (context_.parts.service.can_generate() || context_.model().has_chat_template()) {
+    return std::nullopt;
+  }
+  return ApiError::unsupported("messages",
+                               "this model has no chat template; send texts, as /v1/embeddings and "
+                               "/tokenize take them");
 }
 
 // llama.cpp's form: {content, add_special, parse_special, with_pieces} -> {tokens}.
@@ -142,6 +172,9 @@ std::variant<Json, ApiError> TokenRoutes::tokenize_messages(const Json& body,
     return *error;
   }
   absorb_conversation(body.as_object(), std::get<ChatRequest>(read).ignored_fields, &fields);
+  if (std::optional<ApiError> error = check_takes_conversations()) {
+    return *std::move(error);
+  }
   const auto prompt = context_.model().chat_prompt(std::get<ChatRequest>(read));
   if (const auto* error = std::get_if<ApiError>(&prompt)) {
     return *error;
@@ -164,8 +197,8 @@ Prepared TokenRoutes::prepare_tokenize(const Json& body, const Asker& /*asker*/)
   if (std::optional<ApiError> error = context_.check_model(fields.text("model").value_or(""))) {
     return *std::move(error);
   }
-  if (!fields.has("content") && !fields.has("messages") && !fields.has("prompt")) {
-    return ApiError::missing("prompt");
+  if (std::optional<ApiError> error = check_one_input(fields)) {
+    return *std::move(error);
   }
   auto result = fields.has("content")    ? tokenize_content(fields)
                 : fields.has("messages") ? tokenize_messages(body, fields)
@@ -222,6 +255,9 @@ Prepared TokenRoutes::prepare_template(const Json& body, const Asker& /*asker*/)
   }
   const std::vector<std::string>& ignored = std::get<ChatRequest>(read).ignored_fields;
   if (std::optional<ApiError> error = context_.check_fields(ignored)) {
+    return *std::move(error);
+  }
+  if (std::optional<ApiError> error = check_takes_conversations()) {
     return *std::move(error);
   }
   auto text = context_.model().chat_text(std::get<ChatRequest>(read));

@@ -25,6 +25,7 @@ class TokenRoutes {
   Prepared prepare_detokenize(const Json& body, const Asker& asker) const;
   Prepared prepare_template(const Json& body, const Asker& asker) const;
   std::optional<ApiError> check_tokenize_bytes(const char* param, std::size_t num_bytes) const;
+  std::optional<ApiError> check_takes_conversations() const;
   std::variant<Json, ApiError> tokenize_content(FieldReader& fields) const;
   std::variant<Json, ApiError> tokenize_prompt(FieldReader& fields) const;
   std::variant<Json, ApiError> tokenize_messages(const Json& body, FieldReader& fields) const;

@@ -180,6 +180,20 @@ class Commands(unittest.TestCase):
             self.assertIn(f"--disk-cache-dir: {folder}", done.stderr.decode())
             self.assertTrue(one_line(done.stderr), done.stderr)
 
+    def test_a_folder_of_weights_that_is_none_ends_the_start(self):
+        for folder in (self.folder / "none", self.path("no-weights", "text")):
+            done = e2e.run("serve", self.model, "--port", 0, "--weights-root", folder)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(f"--weights-root: {folder} is not a folder", done.stderr.decode())
+            self.assertTrue(one_line(done.stderr), done.stderr)
+
+    def test_help_of_an_unknown_command_says_so(self):
+        for words in (["serv", "--help"], ["help", "serv"]):
+            done = e2e.run(*words)
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.stdout, b"")
+            self.assertIn("unknown command 'serv'; did you mean 'serve'?", done.stderr.decode())
+
     def test_a_server_says_the_port_of_its_events_and_who_can_read_them(self):
         with e2e.Server(self.model, "--kv-events", "--kv-events-port", 0) as server:
             text = "".join(server.lines)

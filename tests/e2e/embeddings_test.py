@@ -198,8 +198,20 @@ class Embeddings(unittest.TestCase):
         self.assertIn("generates no text", self.error("/v1/messages", {"max_tokens": 1, "model": "tiny-bert", **chat})["message"])
         self.assertIn("generates no text", self.error("/api/chat", {"model": "tiny-bert", **chat}))
 
-    def test_there_is_no_generation_to_pause(self):
-        self.assertEqual(self.error("/pause_generation", {})["code"], "model_not_generative")
+    def test_there_is_no_generation_to_pause_and_no_prefix_cache(self):
+        for path in ("/pause_generation", "/continue_generation", "/flush_cache"):
+            self.assertEqual(self.error(path, {})["code"], "model_not_generative", path)
+
+    def test_hints_name_routes_that_this_server_has(self):
+        for path in ("/tokenize", "/apply-template"):
+            message = self.error(path, {"messages": [{"role": "user", "content": "a"}]})["message"]
+            self.assertIn("no chat template", message, path)
+            self.assertNotIn("/v1/completions", message, path)
+
+    def test_an_encoder_generates_nothing(self):
+        done = e2e.run("serve", self.model, "--port", 0, "--task", "generate")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is an encoder, which generates no text; serve it with --task embed", done.stderr.decode())
 
     def test_requests_are_ended_by_their_id(self):
         answers = []
@@ -221,7 +233,6 @@ class Embeddings(unittest.TestCase):
         self.assertEqual(self.server.post("/tokenize", {"prompt": "red house"})[1]["tokens"], [2, 5, 8, 3])
         self.assertEqual(self.client.models.list().data[0].id, "tiny-bert")
         self.assertEqual(self.server.request("GET", "/server_info")[0], 200)
-        self.assertEqual(self.server.request("POST", "/flush_cache")[0], 200)
         for path in ("/health_generate", "/model_info", "/props", "/v1/loads", "/api/tags", "/api/ps"):
             self.assertEqual(self.server.request("GET", path)[0], 200, path)
 

@@ -47,6 +47,25 @@ TEST(ServedAdmission, what_is_out_of_range_names_field_value_and_limits) {
   EXPECT_EQ(scene.engine().stats().num_submitted, 0);
 }
 
+TEST(ServedAdmission, a_body_of_more_prompts_than_may_ever_wait_names_them_and_the_limit) {
+  EngineOptions engine = ServedScene::small();
+  engine.max_num_seqs = 1;
+  engine.max_queued_requests = 2;
+  ServedScene scene({}, engine);
+  for (const auto& [path, field] :
+       {std::pair("/generate", "text"), std::pair(kCompletions, "prompt")}) {
+    const std::string body = std::string("{\"") + field + R"(":["a","b","c","d"]})";
+    const Json error = scene.post(path, body, 400);
+    EXPECT_EQ(text_at(error, {"error", "param"}), field);
+    EXPECT_EQ(text_at(error, {"error", "message"}),
+              "'" + std::string(field) +
+                  "' asks for 4 choices, those that run and wait are at most 3 (--max-num-seqs + "
+                  "--max-queued-requests); send fewer or raise them");
+  }
+  const Json error = scene.post(kCompletions, R"({"prompt":"a","n":4})", 400);
+  EXPECT_EQ(text_at(error, {"error", "param"}), "n");
+}
+
 TEST(ServedAdmission, a_header_with_a_deadline_in_the_past_names_itself_its_value_and_the_limits) {
   ServedScene scene;
   for (const char* value : {"0", "-5", "soon", "86400001"}) {

@@ -153,6 +153,44 @@ TEST(ServedGenerate, the_token_that_ends_an_answer_is_in_its_ids) {
   EXPECT_EQ(int_at(stopped, {"meta_info", "finish_reason", "matched"}), third);
 }
 
+TEST(ServedGenerate, tokens_that_a_stop_string_cuts_are_in_the_ids_of_every_form) {
+  ServedScene scene;
+  const Json open = scene.post(kGenerate, greedy(R"("text":"abc")"));
+  const Json text =
+      scene.post("/detokenize", "{\"tokens\":[" + text_at(open, {"output_ids", 0}) + "]}");
+  const std::string common =
+      R"("temperature":0,"ignore_eos":true,"stop":[)" + to_text(*text.find("text")) + "]";
+  const Json native =
+      scene.post(kGenerate, R"({"text":"abc","return_logprob":true,"sampling_params":{)" + common +
+                                R"(,"max_new_tokens":6}})");
+  EXPECT_EQ(text_at(native, {"text"}), "");
+  EXPECT_EQ(int_at(native, {"meta_info", "completion_tokens"}), 1);
+  EXPECT_EQ(array_at(native, {"output_ids"}), JsonArray{at(open, {"output_ids", 0})});
+  EXPECT_EQ(array_at(native, {"meta_info", "output_token_logprobs"}).size(), 1U);
+  const std::string prompt = R"({"prompt":"abc","max_tokens":6,"return_token_ids":true,)" + common;
+  EXPECT_EQ(array_at(scene.post("/v1/completions", prompt + "}"), {"choices", 0, "token_ids"}),
+            array_at(native, {"output_ids"}));
+  const std::vector<std::string> events =
+      scene.stream("/v1/completions", prompt + R"(,"stream":true})");
+  ASSERT_GE(events.size(), 2U);
+  EXPECT_EQ(array_at(parse_json(events[events.size() - 2]).value(), {"choices", 0, "token_ids"}),
+            array_at(native, {"output_ids"}));
+}
+
+TEST(ServedGenerate, one_id_for_several_answers_numbers_them) {
+  ServedScene scene;
+  const HttpResponse response = scene.send(
+      "POST", kGenerate, R"({"text":["a","b"],"rid":"x","sampling_params":{"max_new_tokens":1}})");
+  EXPECT_EQ(response.headers.find("x-request-id").value_or("none"), "x");
+  const Json answers = parse_json(response.body).value();
+  EXPECT_EQ(text_at(answers, {0, "meta_info", "id"}), "x_0");
+  EXPECT_EQ(text_at(answers, {1, "meta_info", "id"}), "x_1");
+  const Json twice = scene.post(kGenerate, R"({"text":["a","b"],"rid":["x","x"]})", 400);
+  EXPECT_EQ(text_at(twice, {"error", "param"}), "rid");
+  EXPECT_EQ(text_at(twice, {"error", "message"}),
+            "'rid' has 'x' twice, expected another one for each prompt");
+}
+
 TEST(ServedGenerate, lengths_are_clamped_and_nothing_is_an_answer_too) {
   ServedScene scene;
   const Json clamped = scene.post(
@@ -190,7 +228,7 @@ TEST(ServedGenerate, bad_requests_are_refused_by_name) {
       {"{}", 400, "missing_required_parameter", "text"},
       {R"({"text":"x","input_ids":[1]})", 400, "invalid_value", "input_ids"},
       {R"({"input_ids":[]})", 400, "invalid_value", "input_ids"},
-      {R"({"input_ids":[99999]})", 400, "invalid_value", "prompt"},
+      {R"({"input_ids":[99999]})", 400, "invalid_value", "input_ids"},
       {R"({"text":"x","sampling_params":{"top_k":0}})", 400, "invalid_value",
        "sampling_params.top_k"},
       {R"({"text":"x","sampling_params":{"regex":"("}})", 400, "invalid_schema",

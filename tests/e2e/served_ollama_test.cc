@@ -180,8 +180,7 @@ TEST(ServedOllama, lengths_are_capped_by_the_context_of_the_request) {
   }
   const Json error = scene.post(
       kChat, body(message + "\"options\":{\"num_ctx\":" + std::to_string(prompt) + "}"), 400);
-  EXPECT_NE(text_at(error, {"error"}).find("maximum context length is " + std::to_string(prompt)),
-            std::string::npos)
+  EXPECT_EQ(text_at(error, {"error"}).find("'options.num_ctx' is " + std::to_string(prompt)), 0U)
       << to_text(error);
   const Json clamped =
       scene.post(kChat, body(message + R"("options":{"num_predict":1000000,"temperature":0})"));
