@@ -338,7 +338,12 @@ void append_reasoning(const OutputFormat& format, ReasoningStart start, JsonArra
 }  // namespace
 
 std::optional<ApiError> check_constraint_beside(const ConstraintSpec& text, const ToolUse& use) {
-  if (text.is_none() || !use.is_on() || use.choice.mode != Mode::kRequired) {
+  constexpr std::string_view kOfText[] = {"response_format", "text.format", "output_config",
+                                          "output_format"};
+  const bool is_of_text =
+      std::any_of(std::begin(kOfText), std::end(kOfText),
+                  [&text](std::string_view field) { return text.param.starts_with(field); });
+  if (text.is_none() || is_of_text || !use.is_on() || use.choice.mode != Mode::kRequired) {
     return std::nullopt;
   }
   return ApiError::invalid("invalid_value", text.param,

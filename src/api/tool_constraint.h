@@ -19,8 +19,9 @@ enum class ReasoningStart : unsigned char {
   kClosed,  ///< it has been told not to
 };
 
-/// 400 invalid_value for a constraint of the text beside a choice that wants calls: the answer
-/// would have no text.
+/// 400 invalid_value for a constraint of the answer beside a choice that wants calls, which would
+/// drop it. A format of the text (response_format and its like) is fine: it is that of an answer
+/// that has text, as clients with tools and a type for their last answer send both.
 std::optional<ApiError> check_constraint_beside(const ConstraintSpec& text, const ToolUse& use);
 
 /// What an answer has to be, when tools are declared beside a constraint on its text: calls in the

@@ -188,6 +188,7 @@ void TextStream::add_call(const OutputPiece& piece) {
   if (piece.kind == Kind::kCallStart) {
     call.id = new_call_id(piece.id);
     call.name = piece.text;
+    has_begun_call_ = true;
   } else if (piece.kind == Kind::kArguments) {
     call.arguments = piece.text;
   } else {
@@ -254,7 +255,9 @@ std::vector<TokenText> TextStream::cut_tokens() const {
 void TextStream::finish() {
   std::string rest;
   detokenizer_.flush(&rest);
-  feed(rest);
+  if (!is_cut_ || !has_begun_call_) {  // half a character of a call's marks would be text
+    feed(rest);
+  }
   if (parser_ != nullptr) {
     std::vector<OutputPiece> pieces;
     parser_->finish(&pieces, is_cut_);

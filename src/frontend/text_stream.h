@@ -127,6 +127,7 @@ class TextStream {
   std::optional<TokenText> last_token_;
   std::int64_t num_tokens_ = 0;
   std::int64_t num_reasoning_tokens_ = 0;
+  bool has_begun_call_ = false;
   std::int64_t num_calls_ = 0;
   std::int64_t num_complete_calls_ = 0;
   bool has_all_calls_ = false;

@@ -406,6 +406,10 @@ TEST(ToolGrammars, a_constraint_beside_calls_that_are_required_is_refused) {
   EXPECT_EQ(error->message,
             "'guided_regex' says what the text of the answer is, but 'tool_choice' wants calls "
             "alone; send 'tool_choice' auto or none, or no 'guided_regex'");
+  for (const char* field : {"response_format", "text.format", "output_config.format"}) {
+    text.param = field;
+    EXPECT_FALSE(check_constraint_beside(text, use).has_value()) << field;
+  }
 }
 
 TEST(ToolGrammars, calls_whose_input_no_grammar_can_hold_are_held_to_a_text) {

@@ -125,10 +125,7 @@ TEST_P(ServedTools, an_answer_that_the_limit_cuts_behind_a_call_has_no_text) {
                    std::to_string(max_tokens) + "}");
     const Json message = at(whole, {"choices", 0, "message"});
     if (message.find("tool_calls") != nullptr) {
-      const Json content = at(message, {"content"});
-      const bool is_half_character =  // which is told as U+FFFD, with what was before it
-          content.is_string() && content.as_string().ends_with("\xEF\xBF\xBD");
-      EXPECT_TRUE(content.is_null() || is_half_character) << max_tokens << to_text(whole);
+      EXPECT_TRUE(at(message, {"content"}).is_null()) << max_tokens << to_text(whole);
       num_cut += text_at(whole, {"choices", 0, "finish_reason"}) == "length" ? 1 : 0;
     }
   }
@@ -238,27 +235,20 @@ TEST(ServedParsing, a_strict_schema_that_cannot_be_enforced_is_refused_under_its
 
 TEST(ServedParsing, a_constraint_beside_a_required_call_is_refused_and_beside_auto_it_holds) {
   ServedScene scene;
-  const auto param_of = [&](const char* path, const std::string& body) {
-    const Json error = scene.post(path, body, 400);
-    EXPECT_NE(text_at(error, {"error", "message"}).find("'tool_choice' auto or none"),
-              std::string::npos)
-        << to_text(error);
-    return at(error, {"error"}).find("param") != nullptr ? text_at(error, {"error", "param"}) : "";
-  };
-  EXPECT_EQ(param_of(kChat, chat(R"("guided_regex":"ab","tool_choice":"required")")),
-            "guided_regex");
-  EXPECT_EQ(param_of(kChat, chat(R"("response_format":{"type":"json_object"},"tool_choice":)"
-                                 R"({"type":"function","function":{"name":"f"}})")),
-            "response_format");
-  EXPECT_EQ(
-      param_of("/v1/responses",
-               R"({"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":"required",)"
-               R"("text":{"format":{"type":"json_object"}}})"),
-      "text.format");
-  param_of("/v1/messages",
-           R"({"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"x"}],"tools":)"
-           R"([{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"any"},)"
-           R"("output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}})");
+  const Json error = at(
+      scene.post(kChat, chat(R"("guided_regex":"ab","tool_choice":"required")"), 400), {"error"});
+  EXPECT_EQ(text_at(error, {"param"}), "guided_regex");
+  EXPECT_NE(text_at(error, {"message"}).find("'tool_choice' auto or none"), std::string::npos);
+  // How a text would be: clients with tools and a type for their last answer send both.
+  scene.post(kChat, chat(R"("response_format":{"type":"json_object"},"tool_choice":)"
+                         R"({"type":"function","function":{"name":"f"}})"));
+  scene.post("/v1/responses",
+             R"({"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":"required",)"
+             R"("max_output_tokens":16,"text":{"format":{"type":"json_object"}}})");
+  scene.post("/v1/messages",
+             R"({"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"x"}],"tools":)"
+             R"([{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"any"},)"
+             R"("output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}})");
   const Json answer = scene.post(kChat, chat(R"("guided_regex":"ab","tool_choice":"auto")"));
   const Json message = at(answer, {"choices", 0, "message"});
   EXPECT_TRUE(message.find("tool_calls") != nullptr || text_at(message, {"content"}) == "ab")
