@@ -270,9 +270,12 @@ Status check_private_file(const std::string& path) {
 }
 
 Result<AppendFile> AppendFile::open(const std::string& path) {
-  FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  // Not to wait for the reader of a pipe, which is refused.
+  FileDescriptor fd(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0644));
   if (fd.get() < 0) {
-    return system_error(path, "open");
+    return errno == ENXIO ? Status{Code::kInvalidArgument, path + ": is not a regular file"}
+                          : system_error(path, "open");
   }
   AppendFile file;
   PLUMB_RETURN_IF_ERROR(open_regular(path, &fd, &file.size_));

@@ -35,6 +35,7 @@ TEST(File, a_missing_file_a_folder_and_an_oversized_file_are_named_errors) {
 
 TEST(File, what_is_no_regular_file_is_neither_waited_for_nor_replaced) {
   const std::string path = scratch("fifo");
+  ::unlink(path.c_str());
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   EXPECT_EQ(write_file_atomic(path, "x").code(), Code::kInvalidArgument);
   EXPECT_EQ(check_private_file(path).code(), Code::kInvalidArgument);
@@ -80,6 +81,7 @@ TEST(File, lines_are_read_up_to_a_limit_that_names_the_line) {
 TEST(File, lines_of_a_pipe_are_waited_for) {
   const std::string path = scratch("pipe");
   ::unlink(path.c_str());
+  ::unlink(path.c_str());
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   Thread writer("writer", [&path] {
     std::FILE* out = std::fopen(path.c_str(), "w");
@@ -106,6 +108,14 @@ TEST(File, appended_lines_survive_reopening_and_can_be_cut) {
   ASSERT_TRUE(file.value().truncate(4).ok());
   ASSERT_TRUE(file.value().append("2\n").ok());
   EXPECT_EQ(read_file(path).value(), "one\n2\n");
+}
+
+TEST(AppendFile, RefusesAPipeWithoutWaitingForItsReader) {
+  const std::string path = scratch("pipe");
+  ::unlink(path.c_str());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(AppendFile::open(path).status(),
+            (Status{Code::kInvalidArgument, path + ": is not a regular file"}));
 }
 
 TEST(AppendFile, LeavesNothingOfWhatDoesNotFit) {
