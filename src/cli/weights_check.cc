@@ -68,8 +68,9 @@ Status check_config(const ModelConfig& served, const ModelConfig& found) {
       {"embedding_scale", served.embedding_scale, found.embedding_scale},
       {"activation", number(static_cast<int>(served.activation)),
        number(static_cast<int>(found.activation))}};
+  // As floats, which is what the model computes with and what GGUF files hold.
   for (const Number& field : numbers) {
-    if (field.served != field.found) {
+    if (static_cast<float>(field.served) != static_cast<float>(field.found)) {
       return differs(field.name, number_text(field.found), number_text(field.served));
     }
   }
