@@ -59,6 +59,8 @@ constexpr std::string_view kToolFields[] = {
     "tools.*.input_schema",
     "tools.*.parameters",
     "tools.*.format.definition",
+    "tools.*.custom.format.grammar.definition",
+    "tools.*.custom.format.definition",
     "tools.*.tools.*.parameters",
     "tools.*.tools.*.format.definition",
     "input.*.tools.*.parameters",

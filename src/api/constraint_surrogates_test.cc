@@ -61,6 +61,9 @@ TEST(ConstraintSurrogates, in_what_tools_take_but_not_in_descriptions) {
             "tools[1].parameters");
   EXPECT_EQ(field(R"({"type":"custom","format":{"type":"grammar","definition":"\ud83d"}})"),
             "tools[1].format.definition");
+  EXPECT_EQ(field(R"({"type":"custom","custom":{"name":"t","format":{"type":"grammar","grammar":)"
+                  R"({"syntax":"lark","definition":"start: \"\ud83d\""}}}})"),
+            "tools[1].custom.format.grammar.definition");
   EXPECT_EQ(field(R"({"type":"namespace","tools":[{"parameters":)" + schema + "}]}"),
             "tools[1].tools[0].parameters");
   EXPECT_EQ(field(R"({"description":"\ud83d","parameters":{"description":"\ud83d","properties":)"

@@ -66,9 +66,14 @@ std::variant<std::vector<CheckedInput>, ApiError> compile_input_checks(const Too
     auto check = InputCheck::compile(*tool->input, deadline);
     if (!check.ok()) {
       const std::string& param = tool->input->param;
-      return ApiError::invalid(
-          "invalid_schema", param,
-          "'" + param + "' of the custom tool '" + tool->name + "': " + check.status().message());
+      const std::string whose = "'" + param + "' of the custom tool '" + tool->name + "'";
+      if (check.status().code() == Code::kDeadlineExceeded) {
+        return ApiError::invalid("grammar_compile_timeout", param,
+                                 whose + ": the definitions of the request took longer than " +
+                                     std::to_string(kMaxInputTime.count()) +
+                                     " ms to compile; send simpler ones");
+      }
+      return ApiError::invalid("invalid_schema", param, whose + ": " + check.status().message());
     }
     out.push_back({tool->name, std::move(check).value()});
   }
