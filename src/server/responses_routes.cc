@@ -92,8 +92,15 @@ void ResponsesRoutes::with_response(Transaction transaction, const std::string& 
 }
 
 void ResponsesRoutes::get_response(Transaction transaction, const std::string& id) {
-  if (query_value(transaction.request.query, "stream") == "true") {
+  const std::string stream = query_value(transaction.request.query, "stream");
+  if (stream == "true") {
     stream_response(std::move(transaction), id);
+    return;
+  }
+  if (!stream.empty() && stream != "false") {
+    transaction.send_error(
+        ApiError::invalid("invalid_value", "stream",
+                          "'stream' is '" + stream.substr(0, 32) + "', expected true or false"));
     return;
   }
   const BackgroundRun* run = runs_.find_run(owner_of(transaction.principal), id);

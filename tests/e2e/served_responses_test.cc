@@ -327,6 +327,7 @@ TEST(ServedResponses, kept_responses_are_got_listed_and_deleted) {
   EXPECT_EQ(scene.send("POST", path + "/cancel").status, 400);  // not in the background
   EXPECT_EQ(scene.send("GET", path + "?stream=true").status, 400);
   EXPECT_EQ(scene.send("GET", path + "?stream=true&starting_after=x").status, 400);
+  EXPECT_EQ(scene.send("GET", path + "?stream=maybe").status, 400);
   const std::string item = text_at(response, {"output", 0, "id"});
   scene.post(kResponses, R"({"input":[{"type":"item_reference","id":")" + item +
                              R"("},{"role":"user","content":"d"}],"max_output_tokens":1})");
