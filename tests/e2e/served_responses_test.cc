@@ -457,8 +457,7 @@ TEST(ServedResponses, each_key_sees_its_own) {
 // Polls until the response has ended.
 Json wait_for_end(ServedScene& scene, const std::string& id) {
   for (;;) {
-    Json response =
-        parse_json(scene.send("GET", std::string(kResponses) + "/" + id).body).value();
+    Json response = parse_json(scene.send("GET", std::string(kResponses) + "/" + id).body).value();
     const std::string status = text_at(response, {"status"});
     if (status != "queued" && status != "in_progress") {
       return response;
