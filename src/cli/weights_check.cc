@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "checkpoint/compare.h"
@@ -18,17 +19,26 @@ Status differs(const std::string& what, const std::string& is, const std::string
                                       ", expected " + expected};
 }
 
-std::string number_text(double value) {
+bool is_integer(double value) {
   constexpr double kMaxWhole = 1e15;
-  return std::abs(value) < kMaxWhole && std::trunc(value) == value
-             ? std::to_string(static_cast<std::int64_t>(value))
-             : to_text(Json(value));
+  return std::abs(value) < kMaxWhole && std::trunc(value) == value;
+}
+
+std::string number_text(double value) {
+  return is_integer(value) ? std::to_string(static_cast<std::int64_t>(value))
+                           : to_text(Json(value));
 }
 
 struct Number {
   const char* name;
   double served;
   double found;
+
+  /// Fractions as floats, which is what models compute with and GGUF files hold.
+  bool is_same() const {
+    return served == found ||
+           (!is_integer(served) && static_cast<float>(served) == static_cast<float>(found));
+  }
 };
 
 Status check_rope(const char* name, const RopeConfig& served, const RopeConfig& found) {
@@ -39,7 +49,7 @@ Status check_rope(const char* name, const RopeConfig& served, const RopeConfig& 
       {"scaling", static_cast<double>(served.scaling), static_cast<double>(found.scaling)},
       {"factor", served.factor, found.factor}};
   for (const Number& number : numbers) {
-    if (number.served != number.found) {
+    if (!number.is_same()) {
       return differs(std::string(name) + "." + number.name, number_text(number.found),
                      number_text(number.served));
     }
@@ -68,13 +78,17 @@ Status check_config(const ModelConfig& served, const ModelConfig& found) {
       {"embedding_scale", served.embedding_scale, found.embedding_scale},
       {"activation", number(static_cast<int>(served.activation)),
        number(static_cast<int>(found.activation))}};
-  // As floats, which is what the model computes with and what GGUF files hold.
   for (const Number& field : numbers) {
-    if (static_cast<float>(field.served) != static_cast<float>(field.found)) {
+    if (!field.is_same()) {
       return differs(field.name, number_text(field.found), number_text(field.served));
     }
   }
-  if (served.is_window_layer != found.is_window_layer) {
+  const auto windows_of = [](const ModelConfig& config) {  // none is also an empty list
+    std::vector<bool> windows(config.is_window_layer.begin(), config.is_window_layer.end());
+    windows.resize(static_cast<std::size_t>(config.num_layers));
+    return windows;
+  };
+  if (windows_of(served) != windows_of(found)) {
     return differs("the list of layers with a window", "another one", "the same");
   }
   PLUMB_RETURN_IF_ERROR(check_rope("rope", served.rope, found.rope));

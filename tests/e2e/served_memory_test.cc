@@ -213,6 +213,14 @@ TEST_F(ServedMemory, other_weights_answer_as_a_server_of_their_own) {
   EXPECT_EQ(answer(), before);
 }
 
+// Its numbers are written in decimal, and none of its layers has a window: neither is a difference,
+// but the order of its rotated pairs is.
+TEST_F(ServedMemory, a_folder_is_refused_for_what_differs_and_not_for_how_it_is_written) {
+  const SynthesisSpec spec = *synthesis_preset("tiny-llama");
+  ASSERT_TRUE(synthesize_folder(spec, root_ + "/in/folder").ok());
+  EXPECT_EQ(file_refusal("folder"), kOfTheSameModel + "rope.style is 1, expected 0");
+}
+
 TEST_F(ServedMemory, weights_that_do_not_fit_leave_the_former_in_use) {
   const std::string before = answer();
   write_model("wide.gguf", 1, "tiny-qwen3");
